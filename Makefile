@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STUDY ?= collateral-damage
 OUT ?= results/$(STUDY)
 AGAIN := $(MAKE) --no-print-directory
-# Number of jobs of a recursive make, unless `make --jobs` set it. A recipe that calls make by this
-# variable needs a `+`; otherwise make does not pass its job server on.
+# The option --jobs for a recursive make; empty if the user ran `make --jobs`. A recipe that uses this
+# variable needs a `+`, because otherwise make does not pass its job server to the recursive make.
 JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=$(1))
-# Cargo would look for make's job server, but recipes do not pass it on.
+# Runs a command without make's variables: cargo would look for make's job server, which it cannot reach.
 BARE := env -u MAKEFLAGS -u MFLAGS
 STEP := @$(BARE) packaging/develop.sh
 # Modules installed elsewhere must not replace the ones built here.
@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME
 ENGINE := $(shell find algorithms crates -name target -prune -o \
 	\( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \) -print) \
 	Cargo.toml Cargo.lock pyproject.toml
-# C files follow the style of algorithms/, C++ files their own.
+# C files follow the style of algorithms/, files in benchmarks/ their own.
 FIND_C = $(shell find $(1) -name target -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
 CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(call FIND_C,algorithms crates include examples tests) && \
 	$(BIN)/clang-format $(1) $(call FIND_C,benchmarks)
@@ -81,7 +81,7 @@ demo: ## build and run paper 001's study, and print the path of its report
 picture: demo ## copy README's picture to docs/pictures from the results of the demo
 	cp $(OUT)/figures/delay.svg $(OUT)/figures/delay-dark.svg docs/pictures/
 
-# Skipped tests write the reason to this file; the last lines of the output list them.
+# Skipped tests write the reason to this file. The last lines of the output list the skipped tests.
 SKIPS := target/skipped.tsv
 READY := $(shell tests/system_packages.sh --ready && echo ready)
 TESTED := --workspace $(if $(READY),,--exclude headway-kernel)
@@ -101,10 +101,10 @@ test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 # The live tests run in three steps: first those that compute or only wait, then those that measure,
 # and last, alone, those that any other work disturbs and those that failed in an earlier step. A test
 # that fails twice fails the command; the last lines name both outcomes. HEADWAY_BESIDE tells tests that
-# others run at the same time.
+# other tests run at the same time.
 FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
-# Several run at once, so each keeps its own record of failed tests.
+# Several of these pytest commands run at once, so each keeps its own record of failed tests.
 PYTEST_LIVE = $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache/$(1) --durations=10 --durations-min=10
 LIVE = $(AGAIN) --keep-going $(call JOBS,4)
 

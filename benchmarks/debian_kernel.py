@@ -47,7 +47,7 @@ CONTROLS = {
     "vegas": "vegas",
     "illinois": "illinois",
 }
-"""The kernel's name of each control, and Headway's."""
+"""For each control, its name in Debian's kernel and its name in Headway."""
 MODULES = (
     "veth",
     "sch_netem",
@@ -61,7 +61,7 @@ MODULES = (
     "tcp_illinois",
 )
 RATE_MBIT, RTT_MS, QUEUE_PKTS = 20, 100, 167
-"""The path; its queue holds one bandwidth-delay product."""
+"""The path of the comparison; its queue holds one bandwidth-delay product."""
 WARMUP_S, LENGTH_S = 20, 60
 SAMPLE_S = 0.1
 MSS_BYTES = 1448
@@ -81,7 +81,7 @@ class Seen:
 
     goodput_mbps: float
     cwnd_pkts: float
-    """Mean over samples taken every 0.1 s."""
+    """Mean of cwnd over samples taken every 0.1 s."""
     reductions: float
     """Number of reductions: cwnd falls by 5 % or more between samples; successive falls count
     once."""

@@ -102,7 +102,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
     for connections in idle if way != "direct" else ():
         if way == "haproxy" and connections > OF_ONE_TABLE:
             continue
-        # start a new proxy, because a running proxy would reuse memory of earlier connections
+        # restart the proxy, because a running proxy would reuse memory of earlier connections
         with lab.ways[way]() as (pid, to):
             assert pid is not None
             with lab.idle(to, 50):

@@ -402,7 +402,7 @@ def bench(args: argparse.Namespace) -> int:
 
     def ns3(flows: int) -> Sample:
         command = [str(ns3_path), f"--flows={flows}", f"--duration-s={args.ns3_duration_s:g}"]
-        # Use the routing that is faster in ns-3; README.md has the numbers.
+        # Use the routing method that is faster in ns-3; README.md has the numbers.
         command += [f"--control={args.control}", f"--routing={'nix' if flows <= 100 else 'static'}"]
         return run_program(command, timeout_s=3600)
 

@@ -53,7 +53,7 @@ def measure(runs: int) -> dict[str, Timed]:
     for number in range(runs + 1):
         for name, (command, _) in COMMANDS.items():
             one = timed(command)
-            if number:  # run 0 only brings files into the cache
+            if number:  # run 0 is not counted: it only brings files into the cache
                 all_runs[name].append(one)
     return {
         name: Timed(

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uploads a megabyte and gives Headway two hints before: the volume, and that the application
- * can use 10 Mbit/s at once. Without `headwayctl hints attach` the upload runs normally. With
- * --quiet it gives no hints, for comparison.
+ * Uploads a megabyte and first gives Headway two hints: the volume, and that the application can
+ * use 10 Mbit/s at once. Without `headwayctl hints attach` the upload runs normally. With --quiet
+ * it gives no hints, for comparison.
  *
- *	cc -I include -o fast_upload examples/fast_upload.c
- *	fast_upload 192.0.2.1 9000 [--quiet]
+ * 	cc -I include -o fast_upload examples/fast_upload.c
+ * 	fast_upload 192.0.2.1 9000 [--quiet]
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -79,8 +79,8 @@ int main(int argc, char **argv)
 	if (quiet) {
 		hint(fd, TCP_APPLICATION_TYPE, TCP_APPLICATION_STANDARD, "TCP_APPLICATION_TYPE");
 	} else {
-		/* set before connect(), so that the handshake can carry the request for the
-		 * rate */
+		/* set before connect(), so that the handshake can carry the Quick-Start request
+		 * for the rate */
 		hint(fd, TCP_INITIAL_RATE, RATE_BPS, "TCP_INITIAL_RATE");
 		hint(fd, TCP_DATA_VOLUME, BYTES, "TCP_DATA_VOLUME");
 	}

@@ -24,7 +24,8 @@ def main() -> int:
         if quiet:
             taken = sockets.hint(connection, application_type=ApplicationType.STANDARD)
         else:
-            # set before connect(), so that the handshake can carry the request for the rate
+            # set before connect(), so that the handshake can carry the Quick-Start request for the
+            # rate
             taken = sockets.hint(
                 connection, initial_rate_bps=10_000_000, data_volume_bytes=len(data)
             )

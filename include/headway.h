@@ -14,21 +14,25 @@
 #ifndef HEADWAY_H
 #define HEADWAY_H
 
-/* Option numbers: "HW" and a number, far from the kernel's own options. The values of all
- * options but TCP_STARTUP_INFO are unsigned integers of 32 or 64 bits, as the caller chooses. */
-#define TCP_APPLICATION_TYPE	 0x48570001 /* one of the three types below */
-#define TCP_INITIAL_RATE	 0x48570002 /* bit/s, with headers; 0 withdraws it */
-#define TCP_STABILIZE_THROUGHPUT 0x48570003 /* 1: never needs more than the initial rate */
-#define TCP_DATA_VOLUME		 0x48570004 /* bytes that will follow; 0 withdraws it */
-#define TCP_DEADLINE 0x48570005 /* ms until the data should have arrived; 0 withdraws it */
-/* Read only; the value is a struct tcp_startup_info. */
+/* Option numbers: the letters "HW" in ASCII and a number, far from the kernel's own options. The
+ * values of all options but TCP_STARTUP_INFO are unsigned integers of 32 or 64 bits, as the
+ * caller chooses. */
+#define TCP_APPLICATION_TYPE 0x48570001 /* one of the three types below */
+/* initial rate in bit/s, with headers; 0 withdraws the hint */
+#define TCP_INITIAL_RATE 0x48570002
+/* 1: the application never needs more than the initial rate */
+#define TCP_STABILIZE_THROUGHPUT 0x48570003
+/* number of bytes that will follow; 0 withdraws the hint */
+#define TCP_DATA_VOLUME 0x48570004
+#define TCP_DEADLINE	0x48570005 /* ms until the data should have arrived; 0 withdraws the hint */
+/* This option can only be read; its value is a struct tcp_startup_info. */
 #define TCP_STARTUP_INFO 0x48570006
 
 #define TCP_APPLICATION_STANDARD    0 /* normal start */
 #define TCP_APPLICATION_RESPONSIVE  1 /* start fast; without an initial rate, at the default rate */
 #define TCP_APPLICATION_LOWPRIORITY 2 /* never start fast */
 
-/* Whether the path has granted the initial rate. */
+/* State of the request for the initial rate: whether the path has granted it. */
 #define TCP_GRANT_NONE	    0 /* no request was sent */
 #define TCP_GRANT_REQUESTED 1 /* a request was sent and has no answer yet */
 #define TCP_GRANT_GRANTED   2
@@ -44,8 +48,9 @@ struct tcp_startup_info {
 	unsigned char application_type;
 	unsigned char stabilize_throughput;
 	unsigned char grant;
-	unsigned char from_application; /* 1: asked_bps was set by the application */
-	unsigned long long started_bps; /* pacing rate of the start; 0: not paced */
+	unsigned char from_application; /* 1: the application has set asked_bps itself */
+	/* rate at which the start was paced; 0: the start was not paced */
+	unsigned long long started_bps;
 };
 
 #endif

@@ -31,7 +31,10 @@ from headway.commit import RECORD, of_checkout  # noqa: E402
 
 @contextmanager
 def _recorded() -> Iterator[None]:
-    """Write the record while a checkout is built. An unpacked sdist already has one."""
+    """Write the file that records the commit, while a checkout is built.
+
+    An unpacked sdist already has this file.
+    """
     commit = of_checkout(TOP) if (TOP / ".git").exists() else None
     if commit is None:
         yield
@@ -56,7 +59,10 @@ def build_sdist(directory: str, settings: Any = None) -> str:
 
 
 def _release(directory: str) -> None:
-    """Build both. Maturin gives the wheel the lowest manylinux tag that its symbols allow."""
+    """Build a wheel and an sdist.
+
+    Maturin gives the wheel the lowest manylinux tag that the wheel's symbols allow.
+    """
     environment = {**os.environ, "MATURIN_NO_MISSING_BUILD_BACKEND_WARNING": "1"}
     notices = RECORD.with_name("copyright.txt")
     try:

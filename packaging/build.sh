@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Packs a built headwayctl as an archive and, with the tools of dpkg-dev, as a Debian package.
 #   build.sh PROGRAM FOLDER      prints the paths
-# DEB_VERSION is the package's version; by default it is the program's, plus the commit unless the
-# commit has the version's tag. DEBFULLNAME and DEBEMAIL name the maintainer, as usual in Debian.
+# DEB_VERSION is the package's version. By default it is the program's version; if the commit does not
+# have this version's tag, the commit is added. DEBFULLNAME and DEBEMAIL name the maintainer, as usual in
+# Debian.
 set -euo pipefail
 [ -x "$1" ] || {
 	echo "headwayctl is not packed: $1 is missing; make headwayctl builds it, or says what that needs" >&2
@@ -42,7 +43,7 @@ done
 if [ -z "${DEB_VERSION:-}" ]; then
 	DEB_VERSION=$released-1
 	if commit=$(git rev-parse --short=8 HEAD 2>/dev/null) && [ -z "$(git tag --points-at HEAD "v$released")" ]; then
-		# sorts before the release, and after earlier commits
+		# this version sorts before the release and after those of earlier commits
 		DEB_VERSION=$released~git$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit-1
 	fi
 fi

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTICE = re.compile(r"^[\s/*#]*(Copyright\s+(?:\(c\)|©|\d{4}|The\s).*?)[\s*/]*$", re.I | re.M)
 NO_NOTICE = re.compile(r"<year>|\[yyyy\]|year name of author|Free Software Foundation", re.I)
 COMMON = {"GPL-2.0-only": "GPL-2", "LGPL-2.1-only": "LGPL-2.1", "Apache-2.0": "Apache-2.0"}
-"""Licences whose text every Debian system has."""
+"""Licences whose full text is on every Debian system."""
 MIT = """\
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
 associated documentation files (the "Software"), to deal in the Software without restriction,
@@ -54,7 +54,7 @@ for name, file in COMMON.items():
 
 
 def folded(text: str) -> str:
-    """Format text as continuation lines of a field: a space first, a dot for an empty line."""
+    """Format text as lines of a field: each starts with a space, an empty line has a dot."""
     return "\n".join(f" {line.rstrip()}" if line.strip() else " ." for line in text.split("\n"))
 
 
@@ -65,7 +65,7 @@ def stanza(files: str, holders: Iterable[str], licence: str) -> str:
 
 
 def linked(program: str) -> list[dict[str, Any]]:
-    """Other people's crates in the program, by name."""
+    """The crates of other authors that are linked into the program, by name."""
 
     def said(*command: str) -> str:
         return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -76,7 +76,7 @@ def linked(program: str) -> list[dict[str, Any]]:
     # unlike cargo metadata, cargo tree lists only the crates that this program is built from
     tree = cargo("tree", f"--package={program}", "--edges=normal,no-proc-macro", "--prefix=none")
     names = set(re.findall(r"^(\S+) v(\S+)", tree, re.M))
-    # limited to this platform, because the crates of other platforms are not fetched
+    # list only this platform's crates, because the crates of other platforms are not fetched
     platform = re.findall(r"^host: (.+)$", said("rustc", "-vV"), re.M)[0]
     known = json.loads(cargo("metadata", "--format-version=1", f"--filter-platform={platform}"))
     ours = set(known["workspace_members"])
@@ -89,14 +89,14 @@ def linked(program: str) -> list[dict[str, Any]]:
 
 
 def notices(files: Iterable[Path]) -> list[str]:
-    """The copyright lines of files, each once."""
+    """The copyright lines in some files, without repetitions."""
     texts = (file.read_text(encoding="utf-8", errors="replace") for file in files)
     found = (" ".join(line.split()) for text in texts for line in NOTICE.findall(text))
     return list(dict.fromkeys(line for line in found if not NO_NOTICE.search(line)))
 
 
 def of_crate(crate: dict[str, Any]) -> str:
-    """A crate's stanzas; libbpf-sys has the sources of libbpf in a separate folder."""
+    """A crate's stanzas of the copyright file: two for libbpf-sys, which also contains libbpf."""
     folder = Path(crate["manifest_path"]).parent
     name = f"{crate['name']}-{crate['version']}"
     files = [f for f in sorted(folder.iterdir()) if re.match(r"(?i)(un)?licen|copy", f.name)]
@@ -114,7 +114,7 @@ def of_crate(crate: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """The copyright file of the whole package."""
+    """The text of the copyright file for the whole package."""
     holder = NOTICE.findall(OWN)
     parts = [
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"

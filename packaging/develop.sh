@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build steps of a development tree. The Makefile calls them. A step ends at once if its stamp is
+# Build steps of a development tree, which the Makefile calls. A step does nothing if its stamp file is
 # newer than its inputs, so two `make` commands in one tree do not repeat a step.
 #
 #   develop.sh venv PYTHON STAMP            create .venv
@@ -60,8 +60,8 @@ install_packages() { # LOCKFILE STAMP
 	touch "$2"
 }
 
-# Both a build and the metadata of the package need cargo with a writable home. If the home is
-# read-only, only its settings are used.
+# A build and the metadata of the package both need cargo with a writable home folder. If cargo's home
+# folder is read-only, another one is used, with the settings of the first.
 need_cargo() {
 	command -v cargo >/dev/null || fail "Headway needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)"
 	local version
@@ -102,7 +102,7 @@ build_engine() { # PROFILE
 	run_cargo build --quiet --locked --profile "$1" "${packages[@]}"
 	install -m 755 "target/$folder/lib_engine.so" python/headway/.engine.new
 	mv python/headway/.engine.new python/headway/_engine.abi3.so
-	# A better optimized engine can replace a less optimized one.
+	# Each of these files means that the present engine is at least as optimized as this profile.
 	rm -f target/.engine-*
 	case $1 in
 	release) touch target/.engine-release target/.engine-quick target/.engine-dev ;;
@@ -111,7 +111,7 @@ build_engine() { # PROFILE
 	esac
 }
 
-# An editable installation: the metadata, a path and a command. Pip would build the engine again.
+# Installs Headway editable: the metadata, a path and a command. pip would build the engine again.
 link_package() { # STAMP
 	wait_for_lock venv
 	! is_newer "$1" pyproject.toml Cargo.toml || return 0

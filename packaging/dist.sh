@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a release: wheel, sdist, Debian package and archive of headwayctl, SHA256SUMS.
-#   dist.sh PYTHON [FOLDER]      PYTHON has maturin; FOLDER is target/dist by default, and emptied then
+#   dist.sh PYTHON [FOLDER]      PYTHON has maturin. FOLDER is target/dist by default, which is emptied
 set -euo pipefail
 command -v cargo >/dev/null || {
 	echo "a release needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)" >&2

@@ -18,7 +18,7 @@ from headway.commit import STAMP, commit
 
 
 def main(program: Path, copy: Path) -> None:
-    """Replaces the existing copy atomically."""
+    """Writes the copy. Replaces an existing file atomically."""
     found = (commit() or "").encode("ascii")
     stamped, times = STAMP.subn(lambda old: found.ljust(len(old[0]), b"\0"), program.read_bytes())
     if times != 1:

@@ -29,7 +29,7 @@ CLOCKS = {
     *("settimeout", "wait_for", "setitimer", "alarm", "timeit"),
 }
 OF_MODULES = {
-    # the name alone is not enough: packets have a field time_ns, too
+    # these names count only with their module, since for example packets have a field time_ns
     *(("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("date", "today")),
     *(("shutil", "which"), ("os", "system"), ("os", "popen")),
 }
@@ -233,7 +233,7 @@ def files_of_default() -> list[Path]:
 
 
 def all_found() -> list[Found]:
-    """Every test that reads a clock."""
+    """Every test, in Python and in Rust, that reads a clock."""
     python = [*files_of_default(), *LIVE.glob("*.py")]
     rust = [path for part in ("src", "tests") for path in ROOT.glob(f"crates/*/{part}/**/*.rs")]
     found = [one for path in python for one in of_python(path)]

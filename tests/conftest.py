@@ -36,7 +36,8 @@ LONGEST = (
         "cli", "collateral-damage", "tutorial",
     )),
 )  # fmt: skip
-"""The longest tests. Worker processes begin with them, so that no long test is left for the end."""
+"""The longest tests. Worker processes begin with these, so that no long test runs alone at the
+end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

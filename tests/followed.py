@@ -16,10 +16,10 @@ block changes what is run; its reason is printed:
     <!-- followed with --long: why -->       (or --long, WORD)
     <!-- followed beside eth0 eth1: why -->  in a network namespace with such devices
 
-A page ends at the first command that fails; the error has the page, the line and the text. Commands
-further on that detach or take down something still run, and the other pages follow. Exit status 1
-if a page failed. The live kernel's part needs root and headwayctl; if it cannot run, one line says
-why.
+A page ends at the first command that fails; the error has the page, the line and the text. Later
+commands of the page that detach or take down something still run. Then the next page follows. Exit
+status 1 if a page failed. Steps on the live kernel need root and headwayctl; if they cannot run,
+one line says why.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SERVER = "iperf3 --server --one-off --daemon"
 
 
 class FailedError(Exception):
-    """A command did not do what its page says."""
+    """A command of a page did not do what the page says."""
 
 
 class Reader:
@@ -147,7 +147,8 @@ class Reader:
     def _command(self, step: Step) -> list[str]:
         venv = ROOT / ".venv" / "bin"
         text = step.text.removesuffix("&")
-        if self.folder != ROOT or not venv.exists():  # find the commands through PATH
+        # Without this checkout's .venv, the shell finds the commands on PATH.
+        if self.folder != ROOT or not venv.exists():
             text = text.replace(".venv/bin/", "")
         if step.form == "program":
             python = venv / "python" if venv.exists() else Path(sys.executable)
@@ -164,7 +165,7 @@ class Reader:
         for path in self.written:
             path.unlink(missing_ok=True)
             if path.suffix in (".c", ".rs") and path.parent != self.folder:
-                # rebuild the engine, which contains the removed file
+                # the engine was built with the removed file, so rebuild it
                 (ROOT / ".venv" / ".engine").unlink(missing_ok=True)
         for folder in self.made:
             shutil.rmtree(folder, ignore_errors=True)

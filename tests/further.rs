@@ -1,5 +1,5 @@
-//! Builds with the algorithms of the tests' own folders, which no normal build includes, to test
-//! algorithms that are added by naming a folder.
+//! Builds a crate with the algorithms in the tests' own folders, which a normal build does not
+//! include. With it tests check that a user can add algorithms by naming a folder.
 //!
 //! crates/integration has this file as its library; crates/kernel includes it.
 
@@ -8,13 +8,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Paths below the work tree's root.
+/// Folders of algorithms, relative to the root of the work tree.
 const FOLDERS: &str = "tests/protocol:tests/routers:tests/controls:tests/two_bits";
 
 /// Builds a test file of this crate, and the crate's programs, with these folders, in a separate
 /// target folder below `target`. Returns the paths of the test and of the folder.
 ///
-/// HEADWAY_TESTED has cargo's choice of crates if they are already built (`make test`).
+/// If the crates are already built (`make test`), HEADWAY_TESTED has the options of cargo that
+/// select the same crates.
 pub fn built(target: &Path, file: &str) -> (PathBuf, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = target.join("further");

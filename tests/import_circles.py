@@ -286,7 +286,8 @@ class RustFile:
         self.tokens = tokens
         self.module = module
         self.at = 0
-        # For each open brace, the module around it and whether that place may contain items.
+        # For each open brace, the module around the brace, and whether items may stand inside the
+        # brace.
         self.scopes: list[tuple[Module, bool]] = []
         self.has_items = True
         self.path_attribute: str | None = None
@@ -314,8 +315,8 @@ class RustFile:
             if token.text == "#" and self.text(1) in ("[", "!"):
                 self.read_attribute()
             elif token.text == "{":
-                # the braces of `extern "C" {` and of a macro's call may contain items if the place
-                # around them may
+                # inside the braces of `extern "C" {` and of a macro's call, items are allowed if
+                # they are allowed around the braces
                 before = self.tokens[self.at - 1] if self.at else token
                 items = self.has_items and (before.kind == "string" or before.text == "!")
                 self.open(self.module, items)

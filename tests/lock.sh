@@ -37,7 +37,7 @@ wanted docs >"$scratch/docs"
 pip install --requirement "$scratch/docs" --constraint "$scratch/all.lock"
 frozen >"$scratch/docs.lock"
 
-# The entries of lock file $2 that $1 lacks.
+# Prints the entries of lock file $2 that lock file $1 lacks.
 beyond() { LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/$1.lock") <(LC_ALL=C sort "$scratch/$2.lock"); }
 {
 	echo "# Made by make lock. What Headway runs and is built with."

@@ -13,12 +13,12 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time for all repeated measurements of a test program together.
+/// How much time all repeated measurements of a test program may take together.
 const SPARE: Duration = Duration::from_secs(30);
 static REPEATED_MS: AtomicU64 = AtomicU64::new(0);
 
-/// A measurement was disturbed if it lost more than this share of a core in total, or so much time
-/// at once, between two looks at the tasks.
+/// A measurement was disturbed if other work took more than this fraction of a core from it in
+/// total, or more than this time between two readings of the tasks' times.
 const MOST_LOST: f64 = 0.01;
 const MOST_LOST_AT_ONCE: Duration = Duration::from_millis(20);
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -55,14 +55,14 @@ pub fn measured<T: Debug>(
     }
 }
 
-/// Time in which cores did other work while work was waiting here.
+/// For how long tasks of the test were ready to run but cores did other work.
 #[derive(Clone, Copy, Default)]
 struct Lost {
-    /// Time taken by the host of this virtual machine, over all cores.
+    /// Time that the host of this virtual machine took from it (steal), over all cores.
     stolen: Duration,
-    /// Time that participating tasks (`taking_part`) waited for a core.
+    /// Time that tasks of the test (`taking_part`) waited for a core.
     waited: Duration,
-    /// The largest stolen or waited time between two looks.
+    /// The largest stolen or waited time between two readings.
     at_once: Duration,
 }
 
@@ -70,7 +70,8 @@ impl Lost {
     fn during<T>(measure: impl FnOnce() -> T) -> (T, Self) {
         let (end, ended) = channel::<()>();
         let (ready, begun) = channel::<()>();
-        // tasks may end before the measurement does, so they are read meanwhile
+        // read the tasks' times during the measurement, because a task may end before the
+        // measurement
         let watcher = thread::spawn(move || {
             let (mut seen, mut stolen_before) = (waits(), stolen());
             let _ = ready.send(());
@@ -79,7 +80,8 @@ impl Lost {
                 let next = ended.recv_timeout(CHECK_INTERVAL);
                 let mut waited_ns = 0;
                 for (task, ns) in waits() {
-                    // another task may have got this number: the difference may be negative
+                    // another task may have got the id of an ended one, so the difference may be
+                    // negative
                     waited_ns += ns.saturating_sub(seen.insert(task, ns).unwrap_or(0));
                 }
                 let stolen_now = stolen();
@@ -128,8 +130,9 @@ fn stolen() -> Duration {
     Duration::from_millis(ticks.unwrap_or(0) * 1000 / per_second)
 }
 
-/// Processes whose time matters: this one and its children, emulators and other background
-/// processes of headwayctl, and the kernel threads that forward packets.
+/// The ids of the processes that take part in a measurement: this process and its descendants,
+/// background processes of headwayctl such as emulators, and the kernel threads that forward
+/// packets.
 fn taking_part() -> Vec<PathBuf> {
     let mut parents = HashMap::new();
     let mut all = Vec::new();
@@ -162,7 +165,8 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries.map(|entry| entry.path())
 }
 
-/// How long each task has waited for a core (the second number of schedstat, ns).
+/// For each task, how long it has waited for a core: the second number of its schedstat file, in
+/// ns.
 fn waits() -> HashMap<PathBuf, u64> {
     taking_part()
         .iter()

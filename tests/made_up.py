@@ -1,6 +1,6 @@
 """Made-up measurements of headwayctl: evidence for the studies of a live kernel.
 
-A live kernel never gives the same numbers twice, so tests judge these.
+A live kernel never gives the same numbers twice, so tests judge made-up numbers instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headway.study import Study, StudyContext, discover
 PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)
 
 TURNS = (1.0, 1.1, 0.99)
-"""How much slower the machine is in each turn of a measurement."""
+"""Factor by which the made-up machine is slower in each turn of a measurement."""
 
 
 def option(command: Sequence[str], name: str, default: str = "") -> str:
@@ -38,8 +38,9 @@ def option(command: Sequence[str], name: str, default: str = "") -> str:
 def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measurement:
     """Results of `headwayctl router bench`, made up.
 
-    A packet takes 2 us without a program, 1 us of them for sending. The program takes ``more_ns``
-    more, and a further 300 ns for a packet with a request; an empty program takes 10 ns more.
+    A packet takes 2 us without an eBPF program; 1 us of this is for sending. With the program a
+    packet takes ``more_ns`` more, and with a request in it another 300 ns more. With an empty
+    program it takes 10 ns more.
     """
     share = int(option(command, "--requests"))
     program_ns = more_ns + 3.0 * share
@@ -85,8 +86,8 @@ LINK_PKTS = 166
 def window_bench(command: Sequence[str]) -> Measurement:
     """Results of `headwayctl host window-bench`, made up.
 
-    The sender's window begins with what the receiver's first window and the startup allow. It
-    doubles with every round trip until the link is full.
+    The sender's window begins with the smaller of the receiver's first window and the startup's
+    window. It doubles with every round trip until the link is full.
     """
     small = int(option(command, "--first-window", "10000"))
     size_bytes = int(option(command, "--bytes").removesuffix("B"))
@@ -148,7 +149,9 @@ def whole(study: Study[Any, Any], ctx: StudyContext) -> StudyContext:
 
 
 def map_loads(key: str) -> map_page.Loads:
-    """Ten visits as in the thesis: a target of 250 ms saves two seconds, one of 1 s saves none."""
+    """Ten visits as in the thesis: a target time of 250 ms saves two seconds per visit, a target
+    time of 1 s saves none.
+    """
     load_s = {"slow-start-3": 9.6, "slow-start": 8.0, "initial-start": 8.1, "jump-start": 7.0}
     target_ms = int(key.rpartition("-")[2]) if key[-1].isdigit() and key not in load_s else 250
     target_s = 6.0 + 2.0 * min(abs(target_ms - 250) / 750, 1.0)
@@ -157,8 +160,9 @@ def map_loads(key: str) -> map_page.Loads:
 
 
 def walk(key: str) -> city.Walk:
-    """A walk through two quarters of the city. Startups that know more about the path are faster;
-    each further run is one percent slower."""
+    """A walk through two districts of the city. Startups that know more about the path are faster;
+    each further run is one percent slower.
+    """
     order = ("quick-start", "quick-start-chi", "jump-start", "slow-start")
     walks, _, run = key.rpartition("-r")
     scheme = walks.removesuffix("-50ms")
@@ -222,4 +226,5 @@ def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
             keys += [f"{SIMULATED}{key}" for key in keys]
         return {key: SEEN[name](key) for key in keys}
     made = {key: MEASURE[name](command) for key, command in study.commands(ctx).items()}
-    return dict(json.loads(json.dumps(made)))  # types as after reading a file
+    # Give tuples and keys the types that they would have after reading a JSON file.
+    return dict(json.loads(json.dumps(made)))

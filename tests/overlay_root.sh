@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes a copy of this machine's root, with its devices, in which tests can install anything. Writes
-# stay in memory and end with the process. It prints "ready" or an error, and runs until its
-# input ends. It needs its own namespaces:
+# Makes a copy of this machine's root folder, with its devices, in which tests can install anything.
+# Files that are written there stay in memory and disappear when this script ends. The script prints
+# "ready" or an error, and runs until its standard input ends. It needs new namespaces:
 #   unshare --mount --pid --net --fork --kill-child --propagation private overlay_root.sh FOLDER
-# FOLDER and this checkout are visible at their own paths; FOLDER/written contains what was written to
-# the root. With "systemd" after FOLDER, and --cgroup, its first process is a systemd, which starts no
-# services and runs until it is killed.
+# FOLDER and this checkout are visible at their own paths in the copy. FOLDER/written contains the files
+# that were written. With "systemd" after FOLDER, and --cgroup, the copy's first process is a systemd,
+# which starts no services and runs until it is killed.
 set -e
 folder=$1
 checkout=$(cd "$(dirname "$0")/.." && pwd)

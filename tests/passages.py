@@ -29,7 +29,7 @@ Found = Iterator[tuple[str, int, str]]
 GENERATED = re.compile(r"//! Made by `make mirrors`")
 LEFT_OUT = re.compile(r"\s*(?:!|SPDX|Copyright|noqa|type:|fmt:|ruff:|mypy:|clang-format|pragma)")
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
-# A // inside a string begins no comment, so strings are matched, too.
+# The pattern also matches strings, because a // inside a string begins no comment.
 TOKEN = re.compile(
     rf'r(#+)".*?"\1|{QUOTED}|' r"'(?:\\.|[^'\\])'|(?P<comment>//[^\n]*|/\*.*?\*/)", re.DOTALL
 )

@@ -33,7 +33,8 @@ class Upstream:
         while True:
             with suppress(OSError):
                 connection, _ = listening.accept()
-                # counted before a response can reach the client, which reads the count
+                # count before responding, since the client reads this count when it has the
+                # response
                 self.connections += 1
                 threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
                 continue

@@ -19,7 +19,7 @@ _ROUTERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A transfer, and its completion times from the SYN in the simulator and on the kernel."""
+    """A transfer, and its times from the SYN to completion in the simulator and on the kernel."""
 
     rate: str
     rtt: str
@@ -31,7 +31,7 @@ class Row:
     spread: float = 0.05
     # number of runs on the kernel; their median is checked
     runs: int = 1
-    # whether the live suite measures it again
+    # whether the live suite measures this transfer on the kernel again
     live: bool = True
 
     def __str__(self) -> str:
@@ -62,15 +62,17 @@ ROWS = [
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7573, 7540, spread=0.08),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5747, 5811),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:timestamps=off", 4353, 4353),
-    # Which packets the queue drops decides the time: 4022 to 4685 ms in 19 quiet runs on the
-    # kernel, 3517 to 5166 ms beside other programs. The simulator takes 4046 ms at 32.9 Mbit/s, and
-    # 3976 ms with an ordinary receive buffer. The live suite measures the next row instead.
+    # This transfer's time depends on which packets the queue drops: 4022 to 4685 ms in 19 quiet
+    # runs on the kernel, 3517 to 5166 ms beside other programs. In the simulator it takes 4046 ms
+    # at 32.9 Mbit/s, and 3976 ms with an ordinary receive buffer. The live suite measures the next
+    # row instead of this one.
     Row(
         "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4477, 4500, "0.25 BDP",
         0.1, live=False,
     ),
-    # Without drops the growth of the window decides: 352.1 to 353.3 ms in 31 runs, three at a time,
-    # 371 ms in a late one, and 317 ms with an ordinary receive buffer on both backends.
+    # Without drops this transfer's time depends only on the window's growth. On the kernel it took
+    # 352.1 to 353.3 ms in 31 runs, three at a time, and 371 ms in a run that the machine delayed.
+    # With an ordinary receive buffer it takes 317 ms on both backends.
     Row(
         "33Mbit/s", "20ms", "westwood:size=1MB:receive_buffer=16KiB", 352, 353, "20 BDP", runs=3,
     ),
@@ -94,7 +96,7 @@ ROWS = [
         4303, 4550, "3000 B", 0.08,
     ),
     Row("28Mbit/s", "110ms", "xcp:size=300kB:send_buffer=11kB", 5423, 5290),
-    # the peer's window is one full packet, and segments are half of the window
+    # the peer's window holds one full packet; Linux then sends segments of half the window
     Row("2Mbit/s", "10ms", "reno:size=60kB:receive_buffer=4.6kB", 282, 283, "60000 B"),
     Row("6Mbit/s", "8ms", "cubic:size=300kB:receive_window=14kB:receive_buffer=18kB", 434, 430),
     Row(
@@ -114,7 +116,7 @@ ROWS = [
     ),
     # BBR chooses the first phase of its gain cycle at random
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),
-    # kernel: 3958 to 6104 ms in 22 runs, since the drops depend on when programs run
+    # on the kernel 3958 to 6104 ms in 22 runs: the drops depend on when the programs run
     Row("20Mbit/s", "60ms", "reno:size=3MB", 3959, 5000, "3 pkts", 0.25, runs=5),
 ]  # fmt: skip
 

@@ -67,7 +67,7 @@ def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, dict[s
 def first(file: Path, cargo: list[str], targets: list[str]) -> None:
     """Run the targets' tests and write the failed tests to a file.
 
-    For a target that failed without a failed test, the line names no test.
+    If a target failed although no test did, its line names no test.
     """
     programs = binaries(cargo, targets)
     with file.open("a") as notes:

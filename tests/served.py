@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 ANSWER_S = 300.0
-"""If a server takes longer than this to answer, it hangs. No result depends on this limit."""
+"""A server that takes longer than this to answer has hung. No result depends on this limit."""
 
 
 @contextmanager

@@ -11,7 +11,8 @@ use std::io::Write as _;
 pub fn skipped(tests: usize, reason: &str) {
     let reason = reason.replace(['\n', '\t'], " ");
     let who = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_CRATE_NAME"));
-    // the process' stream, not a macro, because macros are captured
+    // write to the process' own stream, because the test harness captures the output of println!
+    // and eprintln!
     let _ = writeln!(std::io::stderr(), "skipped, {who}: {tests} tests: {reason}");
     if let Some(path) = std::env::var_os("HEADWAY_SKIPS") {
         let mut file = OpenOptions::new()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Prints the tests that the suites of `make test` skipped on this machine, from the file that they
-# wrote: a line each with number, suite and reason, separated by tabs.
+# Prints which tests the suites of `make test` skipped on this machine. Reads the file that the suites
+# wrote: each line has a number of tests, the suite and the reason, separated by tabs.
 #   skipped.sh FILE                         prints the summary
-#   skipped.sh --note NUMBER SUITE REASON   adds an entry, to the screen and to HEADWAY_SKIPS
+#   skipped.sh --note NUMBER SUITE REASON   prints an entry and adds it to the file in HEADWAY_SKIPS
 set -euo pipefail
 
 if [ "$1" = --note ]; then

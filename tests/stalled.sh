@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 seed=${HEADWAY_STALL_SEED:-$((RANDOM * 32768 + RANDOM))}
 RANDOM=$seed
 
-# A background process of a script leads no group, so setsid does not fork: its pid is the session.
+# A background process of a script leads no process group, so setsid does not fork: its pid is also the
+# id of the new session.
 setsid "$@" &
 session=$!
 

@@ -19,7 +19,7 @@ from headway.trace import SCHEMA, FlowSummary, Trace
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parent.parent
 HANGS_S = 1500
-"""If a command takes longer than this, it hangs. No result depends on this limit."""
+"""A command that takes longer than this has hung. No result depends on this limit."""
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -97,7 +97,7 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The values of two JSON documents of equal structure at each place, with the place."""
+    """For each path in two JSON documents of equal structure: the path and both values."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:
@@ -112,7 +112,7 @@ def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any
 
 BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
 for built in BUILT:
-    if built.exists():  # `make test` builds headwayctl before it runs tests
+    if built.exists():  # `make test` has built headwayctl
         os.environ.setdefault(headwayctl.VARIABLE, str(built))
 REASON = headwayctl.unusable()
 

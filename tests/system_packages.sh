@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the system packages that some tests need (a compiler for eBPF, readers of captures), as root
-# on Debian. Otherwise it prints in one line how to install them. It never fails.
-# With --ready: exit status 0 if the eBPF objects can be built here.
+# on Debian. Otherwise prints in one line how to install them. The script never fails.
+# With --ready it installs nothing; its exit status is 0 if this machine can build the eBPF objects.
 set -euo pipefail
 
 if [ "${1:-}" = --ready ]; then

@@ -1,4 +1,6 @@
-"""Imports between modules of the kernel backend: one direction, and none into its internals."""
+"""Modules of the kernel backend import each other in one direction only, and no other package
+imports its internal modules.
+"""
 
 import ast
 from pathlib import Path
@@ -19,7 +21,7 @@ LAYERS = (
     ("supported",),
     ("backend",),
 )
-# the only module that other packages may import directly: the client of headwayctl
+# the only module that other packages may import directly
 OPEN = {f"{KERNEL}.headwayctl"}
 
 

@@ -1,4 +1,4 @@
-"""The simulator's twins of the kernel's trials, and agreement with them as a statement."""
+"""Trials of the kernel repeated in the simulator ("twins"), and the statement that both agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Made-up traces of cellular links: the model's numbers, and both backends on one of them.
 
-HEADWAY_LONG=1 has a queue without an AQM there, too.
+With HEADWAY_LONG=1 the test also runs a queue without an AQM on both backends.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_trace_and_another_gives_another() -> None:
     made = Cellular(seed=1)
     assert made.opportunities_ms() == Cellular(seed=1).opportunities_ms()
     assert made.opportunities_ms() != Cellular(seed=2).opportunities_ms()
-    # numbers of an earlier version: a change of the generator would change them
+    # recorded with an earlier version: a change of the generator would change these numbers
     assert len(made.opportunities_ms()) == 56_825
     assert sum(made.opportunities_ms()) == 1_753_653_367
 

@@ -171,7 +171,7 @@ def test_a_failure_says_of_which_kind_it_is() -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A row as a study has it: numbers, arrays, parts."""
+    """A made-up observation of a trial, with numbers, arrays and nested parts."""
 
     mean_s: float
     rates: np.ndarray

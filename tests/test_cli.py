@@ -23,7 +23,9 @@ SHORT = ["--duration", "3 s", "--warmup", "1 s"]
 
 
 def run(capfd, *arguments: str) -> tuple[int, str, str]:
-    """Run in this process, which is quicker; returns status, stdout and stderr."""
+    """Run a command in this process, which is faster than a new one; returns status, stdout,
+    stderr.
+    """
     status = execute(arguments)
     printed = capfd.readouterr()
     return status, printed.out, printed.err
@@ -225,7 +227,7 @@ def test_a_truncated_trace_is_one_line(capfd, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_keeps_the_earlier_trials(tmp_path: Path) -> None:
-    """Trials get longer until one does not fit under the limit on a file's size."""
+    """Trials get longer, until the output of one exceeds the limit on a file's size."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))

@@ -36,7 +36,7 @@ ALLOWED = {
 
 
 def used(files: list[Path]) -> dict[tuple[str, str], int]:
-    """Every use with its first line."""
+    """Every use of a clock or program, with the line where it first occurs."""
     found: dict[tuple[str, str], int] = {}
     for path in files:
         for use in clocks.uses(ast.parse(path.read_text(encoding="utf-8"))):

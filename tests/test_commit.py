@@ -1,4 +1,4 @@
-"""The commit that --version prints; nothing else may depend on it."""
+"""--version prints the commit; nothing else may depend on the commit."""
 
 from __future__ import annotations
 

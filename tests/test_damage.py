@@ -1,4 +1,4 @@
-"""Damaged results are named in one line, or run again, but never used."""
+"""Damaged results are reported in one line, or run again, but never used."""
 
 import dataclasses
 import json

@@ -24,7 +24,7 @@ from headway.trace import Trace
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    """Endless flows and finite ones, one that does not end, and a call, on a lossy path."""
+    """A lossy path with endless flows, transfers (one of which does not complete), and a call."""
     return run(
         Experiment.model_validate(
             {
@@ -83,7 +83,7 @@ def test_completion_is_from_the_syn_to_the_last_byte_in_order(trace: Trace) -> N
     assert end.last_packet_ns is not None
     assert 2e9 == end.first_packet_ns < end.done_ns < end.last_packet_ns
     assert finite["fct_us"] == (end.done_ns - end.first_packet_ns) / 1000
-    # the handshake takes 1 RTT, and 300 kB take longer than at the link's rate
+    # the handshake takes 1 RTT, and 300 kB take longer than their transmission at the link's rate
     assert finite["fct_us"] > 60_000 + 300_000 * 8 / 5
 
 
@@ -170,7 +170,7 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == pytest.approx(of_trace, rel=1e-12), path
         else:
             assert of_engine == of_trace, path
-    # check that the compared values are not empty
+    # check that the compared values exist, so that the comparison means something
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
 
 

@@ -45,7 +45,7 @@ class Made:
     lost: bool = False
 
     def bytes(self) -> bytes:
-        """The packet, without payload, as a short snap length leaves it."""
+        """The packet without payload, as a capture with a short snap length has it."""
         options = self.options
         if self.value_ms is not None:
             stamps = TSVAL[self.outbound] + self.value_ms, TSVAL[not self.outbound] + self.echo_ms
@@ -77,7 +77,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def pcapng(made: Sequence[Made]) -> bytes:
-    """The packets as both hosts see them."""
+    """A capture in which each packet appears at both hosts."""
     seen = [(m.at_ns, LEFT if m.outbound else RIGHT, m) for m in made]
     seen += [(m.at_ns + m.delay_ns, RIGHT if m.outbound else LEFT, m) for m in made if not m.lost]
     blocks = [block(0x0A0D0D0A, bytes(16)), block(1, bytes(8)), block(1, bytes(8))]
@@ -177,7 +177,7 @@ def test_a_planted_difference_is_located(
     text = "\n".join(compared.lines())
     assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
-    # comparing the two traces in the other order finds the same packet
+    # a comparison with the two traces exchanged finds the same packet
     again = compare(planted(index, **changes), made()).first
     assert again is not None
     assert (again.host, again.number) == (first.host, first.number)
@@ -314,7 +314,9 @@ def simulated(of: Experiment) -> Trace:
 
 
 def test_the_simulators_hosts_see_what_its_link_carries() -> None:
-    """A capture at the first link has the same packets as one at the hosts, at nearby times."""
+    """A capture at the first link has the same packets as a capture at the hosts, at nearby
+    times.
+    """
     at_link = simulated(experiment(capture=Capture()))
     at_hosts = streams(simulated(captured(experiment())))
     of_link = streams(at_link)
@@ -323,7 +325,8 @@ def test_the_simulators_hosts_see_what_its_link_carries() -> None:
         assert len(packets) > 100
         for there, here in zip(at_hosts[key], packets, strict=True):
             apart_ns = here.time_ns - there.time_ns if key.sent else there.time_ns - here.time_ns
-            # the times differ by the time on the access link (1 Gbit/s), with its queue
+            # the times differ by what a packet spends on the access link (1 Gbit/s) and in its
+            # queue
             assert 0 < apart_ns < 2 * MS
             assert replace(there, time_ns=0) == replace(here, time_ns=0)
     lost = at_link.tables["drops"].height

@@ -106,8 +106,8 @@ def test_a_hundred_thousand_exchanges_are_read_in_a_second_and_run(tmp_path):
     assert trace["responses"].height > 1000
 
 
-# Exchange 1 is served for 10 ms. Otherwise its answer would leave at the same time as the SYN-ACK
-# of exchange 3, and their order would depend on when a server's process wakes.
+# Exchange 1 is served for 10 ms. Without this time, its response would leave at the same time as
+# the SYN-ACK of exchange 3, and the order of the two would depend on when a server's process wakes.
 THREE = """\
 connection,start_ns,request_bytes,response_bytes,serve_ns,think_ns,deadline_ns,after
 0,,400,30000,15000000,5000000,,

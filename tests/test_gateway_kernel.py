@@ -1,4 +1,4 @@
-"""A chain that the kernel backend cannot run is refused."""
+"""The kernel backend rejects chains of hops that it cannot run."""
 
 from __future__ import annotations
 

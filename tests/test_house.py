@@ -112,8 +112,9 @@ def test_every_file_that_is_named_is_there() -> None:
 
 @pytest.mark.parametrize("profile", ["dev", "release"])
 def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: str) -> None:
-    """Packages that both use need an entry in Cargo.toml's profile, or the build takes 1.3 times as
-    long.
+    """Cargo builds each package once, not once for each profile setting. Packages that build
+    scripts and programs both use need an entry in Cargo.toml's profile, or the build takes 1.3
+    times as long.
 
     Cargo prints its plan of a build without building: a package is listed once for each set of
     settings.
@@ -128,9 +129,9 @@ def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: 
         text=True,
         env={
             **os.environ,
-            # lets a stable cargo accept unstable options, which print the plan of a build
+            # makes a stable cargo accept the unstable option that prints a build's plan
             "RUSTC_BOOTSTRAP": "1",
-            # use the manifest's values, not this machine's settings
+            # remove this machine's settings, so that the manifest's values are used
             "CARGO_PROFILE_RELEASE_LTO": release["lto"],
             "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": str(release["codegen-units"]),
             "CARGO_PROFILE_RELEASE_INCREMENTAL": "false",

@@ -66,8 +66,8 @@ def test_a_re_export_of_a_parent_leads_to_the_file_that_defines_the_item(tmp_pat
     }
     rust(tmp_path, **files)
     assert circles(tmp_path, capsys) == []
-    # the parent module uses a name that it re-exports; a circle needs a child that uses the
-    # parent's own item
+    # a parent module that uses a name that it re-exports refers to the child; a circle also needs a
+    # child that uses an item of the parent itself
     rust(tmp_path, room__mod=files["room__mod"] + "pub const MINE: One = One;\n")
     assert circles(tmp_path, capsys) == []
     rust(tmp_path, room__one="pub struct One;\nuse super::MINE as _;\n")

@@ -32,7 +32,7 @@ def log_of(tmp_path: Path, *rows: np.ndarray) -> records.PacketLog:
 def log(tmp_path: Path) -> records.PacketLog:
     return log_of(
         tmp_path,
-        # in the order of the log: dropped packets leave the emulator when they arrive
+        # the log's order is that of leaving the emulator; a dropped packet leaves when it arrives
         packet(arrived_ns=20 * MS, outcome=1),
         packet(arrived_ns=21 * MS, outcome=1),
         packet(arrived_ns=22 * MS, outcome=2, ip_bytes=52),
@@ -181,7 +181,7 @@ def test_backoffs_are_recoveries_timeouts_and_undos() -> None:
 
 
 def test_an_ssthresh_that_no_control_gives_is_known() -> None:
-    # This value occurred on a live kernel, where a timer's call skipped the control's program.
+    # This ssthresh occurred on a live kernel: a timer's call had skipped the control's program.
     assert not records.has_unknown_ssthresh(SAMPLES)
     wild = sample(kind=records.CA_STATE, ca_state=3, cwnd_pkts=2, ssthresh_pkts=667_073_216)
     assert records.has_unknown_ssthresh(np.concatenate([SAMPLES, wild]))
@@ -228,8 +228,8 @@ def test_the_connections_of_a_flow_are_told_apart() -> None:
     final = {"acked_bytes": 3801}
     table = records.tcp_counters(rows, received, final, 0, START_NS, at)
     assert table["acked_bytes"].to_list() == [999, 3800]
-    # connection 2 has a higher ssthresh; this is not an undo of connection 1's reduction
+    # connection 2's higher ssthresh is not an undo of connection 1's reduction
     assert records.backoffs(rows, 0, START_NS)["kind"].to_list() == [0]
     times_ms = (records.flow_state(rows, 0, START_NS)["time_ns"] // MS).to_list()
-    # connection 1's change of state is at 20 ms; connection 2's does not concern connection 1
+    # connection 1 changes state at 20 ms; connection 2's change of state is not connection 1's
     assert times_ms == [5, 15, 20, 45]

@@ -1,4 +1,4 @@
-"""Lying endpoints (examples/liars.py) gain in the simulator what the law predicts."""
+"""In the simulator, lying endpoints (examples/liars.py) gain what the control's law predicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_lie_brings_what_follows_from_the_law_and_every_lie_brings_something()
 
 
 def control_table(path: Path) -> dict[str, str]:
-    """The control that a C file declares: the value of each field that it sets."""
+    """The table of the control in a C file: the value of each field that the file sets."""
     [body] = re.findall(
         r"^HW_TABLE struct hw_cc_ops \w+ = \{\n(.*?)^\};",
         path.read_text(),

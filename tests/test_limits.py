@@ -26,7 +26,7 @@ MB = 1_000_000
 
 
 def _limited(megabytes: int, *arguments: str) -> Any:
-    """The command in a process whose address space is bounded."""
+    """Run the command in a process whose address space is limited."""
     most = megabytes * MB
     return headway(
         *arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -38,7 +38,7 @@ def _path(rate: str) -> dict[str, Any]:
 
 
 def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
-    """Limit the machine's memory."""
+    """Let the engine find this much free memory on the machine."""
     monkeypatch.setattr(_engine, "free_bytes", lambda: int(megabytes * MB))
 
 
@@ -54,8 +54,8 @@ def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_flows_end() -> None:
-    # An algorithm whose time grows with flows × rows did not end in fifteen minutes; the present
-    # one takes less than two.
+    # With an algorithm whose time grows with flows × rows, this did not end in fifteen minutes;
+    # with the present algorithm it takes less than two.
     done = headway(
         *("try", "--flows", "100000xreno:start=0s", "--duration", "80ms"),
         *("--rate", "100Gbit/s", "--rtt", "20ms", "--buffer", "1BDP"),
@@ -177,7 +177,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     saved = save_trace(in_memory, tmp_path / "in-memory")
 
     told: list[tuple[float, float]] = []
-    _has(monkeypatch, 16)  # a trace may use a third of this memory
+    _has(monkeypatch, 16)  # 16 MB are free; a trace may use a third of them
     with pytest.raises(HeadwayError, match="the trace needs more"):
         SimBackend().run(long)
     backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))

@@ -17,8 +17,8 @@ def test_one_flows_price_at_10_mbit_s_is_7_5_ms_with_seconds_as_units() -> None:
 
 
 def test_without_the_exponential_the_margin_is_that_of_an_integrator_with_a_delay() -> None:
-    # the loop's transfer function is mu/(P s) e^(-s D): its phase is -180 degrees at w D = pi/2,
-    # and its gain is mu/(P w)
+    # the loop's transfer function is mu/(P s) e^(-s D): at frequency w its gain is mu/(P w), and
+    # its phase is -180 degrees where w D = pi/2
     units = {"rate_bps": 10e6, "price_scale": 1e-4, "interval_s": 1000.0}
     price_s = model.equilibrium_price_s(**units)
     phase, gain = model.margins(rtt_s=1e-4, frequency_s=0.03, pkts_per_ack=1e-3, **units)

@@ -1,4 +1,4 @@
-"""Table 6.1 and what belongs to it, against brute force and against published numbers."""
+"""The equations of table 6.1, compared with simulated transfers and with published numbers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_paced_start_takes_as_long_as_in_small_steps(rtt_s: float, rate_bps: f
 
 def test_delayed_acks_make_rounds_grow_by_half() -> None:
     path = StartupPath(rate_bps=1e9, rtt_s=0.2, segments_per_ack=2)
-    # 2 + 3 + 4.5 packets in three rounds, so ten need a fourth.
+    # Three rounds send 2 + 3 + 4.5 packets, so ten packets need a fourth round.
     three = startup.slow_start_transfer_s(9 * 1448, path=path, window_pkts=2)
     four = startup.slow_start_transfer_s(10 * 1448, path=path, window_pkts=2)
     assert float(four - three) == pytest.approx(0.2, abs=1e-3)

@@ -1,6 +1,5 @@
-"""Every figure of every study is measured: nothing cut, covered, confused or left as a key.
-
-The checker has to find each kind of fault in a figure that has just that one, and nothing else.
+"""The checker of figures finds no fault in any figure of any study. For each kind of fault, a
+figure with only this fault tests that the checker finds it and nothing else.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def test_both_backends_windows_are_drawn_over_each_other() -> None:
 
 
 def plain(*, width_mm: float = 170, height_mm: float = 70) -> tuple[Figure, Axes]:
-    """A figure with nothing wrong in it."""
+    """A figure without any fault."""
     figure, (ax,) = new_figure(width_mm=width_mm, height_mm=height_mm)
     ax.plot(X, X)
     ax.set_xlabel("time (s)")

@@ -1,4 +1,4 @@
-"""Commands whose output is not read, or only in part, and Ctrl-C before any output."""
+"""Commands whose output nobody reads, or reads only in part, and Ctrl-C before any output."""
 
 import fcntl
 import json
@@ -156,7 +156,7 @@ def test_a_narrow_terminal_gets_narrow_tables(term: str) -> None:
         while part := os.read(ours, 65536):
             text += part
     except OSError:
-        pass  # the other end is closed
+        pass  # the pipe's other end is closed
     assert child.wait(timeout=HANGS_S) == 0
     os.close(ours)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).splitlines()

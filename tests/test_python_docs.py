@@ -21,7 +21,9 @@ SECTIONS = [(module, names) for page in reference().values() for module, names i
 
 
 def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
-    """The study of its recipe becomes part of the package, and uses what is not public."""
+    """Leaves out recipes: their examples become part of the package, so they may use private
+    names.
+    """
     sections = dict(SECTIONS)
     asked = {
         (found.module or "", alias.name)
@@ -68,7 +70,7 @@ def members(thing: type) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
-    """A type checker judges them with the package's own types: no plugin, no configuration."""
+    """A type checker accepts the pages' programs with the package's own types, without plugins."""
     shown = programs()
     assert len(shown) >= 3
     files = []

@@ -15,7 +15,7 @@ NAME = "first-megabyte"
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A separate empty folder."""
+    """Let the tests keep results in a separate empty folder."""
     monkeypatch.setattr(quick, "KEPT", tmp_path / "quick")
     quick._kept.cache_clear()
     yield tmp_path / "quick"
@@ -24,7 +24,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The studies that ran."""
+    """Names of the studies that ran, in order; replaces the run of a study by a counter."""
     ran: list[str] = []
     kind = type(discover()[NAME])
     collect = kind.collect

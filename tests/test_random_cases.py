@@ -68,7 +68,8 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
         for one, other in itertools.combinations(sorted(OPTIONS), 2)
         if frozenset((one, other)) not in met
     }
-    # pairs of options that never meet: every setting of one must exclude every setting of the other
+    # options that never occur together in a case: every setting of one must exclude every setting
+    # of the other
     for one, other in map(sorted, apart):
         assert all(conflict((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
@@ -187,7 +188,7 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(1.3, 1.0, 1.15, 1.1), True),
         (value(0.011, 0.010), False),  # a millisecond
         (value(None, 1.0, 1.1), True),
-        (value(None, 1.0, None), False),  # one of the kernel's runs did not end either
+        (value(None, 1.0, None), False),  # one kernel run's transfer did not end either
         (value(1.0, None, None), True),
         (value(30.0, 20.0, name="retransmits"), False),
         (value(31.0, 20.0, name="retransmits"), True),
@@ -226,7 +227,7 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
         (value(1.3, 1.0), True),
         (value(1.11, 1.0), True),
         (value(1.09, 1.0), False),  # less than half of the original case's difference
-        (value(0.8, 1.0), False),  # in the other direction
+        (value(0.8, 1.0), False),  # the difference is in the other direction
         (value(None, 1.0), False),
         (value(1.0, 1.0), False),
     ],
@@ -298,7 +299,7 @@ class Instead(SimBackend):
 
 @pytest.fixture(scope="module")
 def few() -> list[Case]:
-    """Short cases without losses: two runs of a case give the same values."""
+    """Short cases without losses, for which two runs give the same values."""
     return list(itertools.islice(cases("default", 1), 4))
 
 
@@ -622,11 +623,11 @@ def test_a_machine_without_the_kernel_backend_says_so(
         ("cubic:size=3MB", 0, 0),
         # the peer's window is closed whenever the receiving application has fallen behind
         ("cubic:size=5MB:read_rate=8Mbit/s", (4, 5.1), 0),
-        # the send buffer does not count as a limit if its writer is always woken before the last
+        # the send buffer does not count as a limit if Linux always wakes the writer before the last
         # ACK
         ("cubic:size=3MB:send_buffer=64kB", 0, 0),
         ("bbr:size=3MB:send_buffer=100kB", 0, (1.5, 3.5)),
-        # Linux 6.18 counts 0.55 and 0.56 s: its time ends whenever the writer is woken
+        # Linux 6.18 counts 0.55 and 0.56 s, because it stops counting whenever it wakes the writer
         ("bbr:size=1MB:send_buffer=100kB", 0, (0.53, 0.57)),
     ],
 )

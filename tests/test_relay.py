@@ -70,8 +70,8 @@ BESIDE_THE_KERNEL = {
         346,
         340,
     ),
-    # The relay's FIN is in the last data packet. A FIN in a packet of its own would cause one more
-    # SACK, and a packet would be retransmitted 0.2 s earlier.
+    # The relay's FIN is in the last data packet. If the FIN were in a packet of its own, it would
+    # cause one more SACK, and another packet would be retransmitted 0.2 s earlier.
     "an end with the data": (
         relayed(
             [
@@ -83,7 +83,7 @@ BESIDE_THE_KERNEL = {
         1634,
         1635,
     ),
-    # The startup of the relay's connection sees only the first write, of 16 KiB.
+    # When the relay's connection starts, its startup sees only the relay's first write of 16 KiB.
     "a startup": (
         relayed(
             [
@@ -102,8 +102,7 @@ BESIDE_THE_KERNEL = {
 }
 """Experiments with their completion times in ms: in the simulator, and with `headwayctl pep`.
 
-The kernel was Linux 6.18 (tests/live/test_gateway_kernel_live.py).
-"""
+The kernel was Linux 6.18 (tests/live/test_gateway_kernel_live.py)."""
 
 
 @pytest.mark.parametrize("name", BESIDE_THE_KERNEL)

@@ -52,7 +52,9 @@ PANEL = Panel("cwnd (packets)", [Series("cwnd", TIME_S, TIME_S % 3, style_of("ht
 
 
 class Page(HTMLParser):
-    """Collects fetched addresses, elements, identifiers outside pictures, text outside scripts."""
+    """Collects from a page: addresses that a browser would fetch, elements, identifiers outside of
+    pictures, and text outside of scripts.
+    """
 
     def __init__(self) -> None:
         super().__init__()

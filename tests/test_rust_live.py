@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("rust_live.py")
-# All tests except good fail when others run. bad also fails alone; busy is skipped alone.
+# Tests of the script that replaces cargo: all but "good" fail while others run. Alone, "bad" fails
+# again, and "busy" is skipped.
 PROGRAM = """#!/bin/sh
 case "$*" in
 *--exact*good*) echo "test good ... ok" ;;

@@ -48,8 +48,9 @@ def test_every_control_fills_the_link_on_every_stack(control: str, stack: str) -
     trace = run(experiment(flows=f"2x{control}", stack=stack, duration="20 s", warmup="5 s"))
     assert metrics.utilization(trace) > 0.95
     delivered = sum(metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows())
-    # 1448 of 1500 bytes are payload with timestamps. When a hole is filled, the receiver may also
-    # deliver data that arrived before the measured time: at most a full queue per flow.
+    # 1448 of 1500 bytes are payload with timestamps. When a retransmission fills a hole, the
+    # receiver also delivers data that arrived before the measured time: at most a full queue per
+    # flow.
     assert 0.9e6 < delivered <= 1e6 * 1448 / 1500 + 2 * 60_000 * 8 / 15
     assert metrics.queue_bytes(trace).max <= 60_000 + 1500
 
@@ -181,7 +182,8 @@ def test_a_router_leaves_random_losses_as_they_are() -> None:
         drops: list[int] = run(experiment)["drops"]["time_ns"].to_list()
         return drops
 
-    # at low load a VCP router changes nothing: it signals the load that VCP assumes without routers
+    # at low load a VCP router changes nothing, because it signals the same load factor that VCP
+    # assumes without routers
     assert lost_ns(["vcp"]) == lost_ns([]) != []
 
 

@@ -77,7 +77,7 @@ def test_near_and_far_tiles_have_the_same_houses() -> None:
 
 
 class Made:
-    """Replaces a site's generator: makes a site of two files, and counts its calls."""
+    """Replaces a site's generator by one that writes two files and counts its calls."""
 
     count = 0
 

@@ -1,4 +1,6 @@
-"""The reports of the live suites of both languages: skips with reasons, and second attempts."""
+"""The reports of the live suites (Python and Rust): skipped tests with reasons, and second
+attempts.
+"""
 
 from __future__ import annotations
 

@@ -137,9 +137,8 @@ def test_there_are_109_claims_in_order_and_the_papers_own_numbers_satisfy_them()
 
 
 def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
-    """The claims hold if 12 of 18 cells are within a factor of three, and fail with 11.
-
-    Each claim shows the value of its own cell.
+    """The claims hold if 12 of 18 cells are within a factor of three of the paper, and fail if only
+    11 are. Each claim shows the value of its own cell.
     """
     names = [f"C-CD-{number:03}" for number in range(2, 37, 2)]
     group = [one for one in STUDY.statements if one.id in names]
@@ -151,7 +150,7 @@ def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
                 rows[trial_key(cell, number)] = as_published(cell, 3)
         claims = [one.judge(found(rows)) for one in group]
         assert {claim.verdict for claim in claims} == {verdict}
-        assert claims[0].note.startswith(f"{18 - alike} of 18 cells are within the tolerance.")
+        assert claims[0].note.startswith(f"{18 - alike} of 18 cells of table 1 agree")
         assert [claim.measured for claim in claims[alike:]] == pytest.approx(
             [PUBLISHED[GOODPUT_SD][cell] for cell in CELLS[alike:]]
         )
@@ -223,9 +222,8 @@ def test_laws_without_recorded_epochs_are_not_checked() -> None:
 def test_step_plateau_and_growth_of_cubics_delay_are_judged_apart(
     low: float, high: float, at: float
 ) -> None:
-    """Moving all delays in a range to one value fails the claim.
-
-    The change moves the plateau, removes the delays above it, or removes the step.
+    """The claim fails if all delays in a range are moved to one value: this moves the
+    distribution's plateau, removes the delays above the plateau, or removes the step.
     """
     rows = {
         key: dataclasses.replace(
@@ -271,7 +269,7 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
     said = parts["paper-001-errors"]
     assert "medians of table 2 are 2.0 ms off on average and 36.0 ms at most (50 ms, H-TCP" in said
     assert "the means 0.5 ms off on average and 9.0 ms at most" in said
-    assert "- C-CD-049, table 2, 50 ms, H-TCP, 2 flows: one-way delay, median: 354.8 inste" in said
+    assert "- C-CD-049, table 2, RTT 50 ms, H-TCP, 2 flows: one-way delay of the VoIP" in said
     assert said.count("\n- ") == 1
     assert parts["paper-001-verdicts"].startswith(
         "88 of 90 simulated statements of the papers hold; "
@@ -404,8 +402,8 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     assert numbers.span_goodput_kbytes_s < 120
     assert numbers.retransmits_pkts == 4 + 5
     assert numbers.epochs == (5 + 1) / 2
-    # The trial is shorter than a minute, so all its events count, not only those of the middle
-    # minute.
+    # The study counts the queue-full events of a trial's middle minute. This trial is shorter, so
+    # all its events count.
     minutes = numbers.length_s / 60
     assert numbers.queue_full_per_minute == pytest.approx(8 / minutes, rel=0.01)
 
@@ -518,9 +516,9 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     numbers = seen.rows[key].numbers
     assert numbers.epochs >= experiments.EPOCHS
     assert numbers.length_s > 300
-    # A later rebuild of the report uses the duration that the trial had.
+    # Rebuilding the report uses the saved trial's duration, not the planned one.
     assert STUDY.experiments(ctx)[key].duration > planned.duration + 200 * S
-    # A new run starts with the planned duration.
+    # A new run uses the planned duration again.
     again = "headway.studies.collateral_damage.observe.run_until_enough"
     monkeypatch.setattr(again, lambda _ctx, trials: trials)
     assert STUDY.collect(ctx)[key] == planned

@@ -1,4 +1,4 @@
-"""The thesis' laboratory, by hand."""
+"""The network of the thesis' testbed in experiments, against values computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of controls: every row is judged, and says what it would have to be."""
+"""The study of controls' table: every row is judged, and shows the expected value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_row_is_of_a_control_that_there_is() -> None:
 def test_the_table_has_each_number_with_its_error_and_stars_what_is_beyond_its_tolerance() -> None:
     told = part([claim("CC-011", 240.0), claim("CC-021", 200.0, "fails")])
     scalable, highspeed = told.splitlines()[2:]
-    assert scalable.startswith("| Scalable | mean window at p = 3e-4 | Kelly 2003: 0.08/p |")
+    assert scalable.startswith("| Scalable | mean window at loss p = 3e-4 | Kelly 2003: 0.08/p |")
     assert scalable.endswith("| 266.7 packets | 240 packets | -10.0 % |")
     assert highspeed.endswith("| 263 packets | 200 packets | -24.0 % * |")
 

@@ -30,7 +30,9 @@ def counters(flow: int, rates_mbps: list[float]) -> list[tuple]:
 
 
 def in_slots(*parts: tuple[float, list[float]]) -> list[float]:
-    """The rate of each slot, from parts of (end of the part in s, rates that alternate)."""
+    """The rate of each slot. A part of the time is (its end in s, rates that alternate slot by
+    slot).
+    """
     made: list[float] = []
     for until_s, rates in parts:
         while len(made) * SLOT_S < until_s:
@@ -83,7 +85,9 @@ def test_rates_are_compared_for_ten_seconds_at_most_and_changes_while_there_are_
 
 
 def in_round_trips(*parts: tuple[float, float]) -> list[tuple[float, float]]:
-    """Readings every 20 ms, (s, bytes delivered), from parts of (end in s, rate in Mbit/s)."""
+    """Readings (s, bytes delivered) every 20 ms. A part of the time is (its end in s, rate in
+    Mbit/s).
+    """
     readings, sum_bytes = [], 0.0
     for step in range(1, 1500):
         time_s = step * 0.02
@@ -94,7 +98,9 @@ def in_round_trips(*parts: tuple[float, float]) -> list[tuple[float, float]]:
 
 
 def arrivals(second: list[tuple[float, float]], third: list[tuple[float, float]]) -> Trace:
-    """Three flows: the first has 9, then 4.5, then 3 Mbit/s; the arguments describe the others."""
+    """Three flows: the first has 9, then 4.5, then 3 Mbit/s; the arguments describe the others'
+    rates.
+    """
     flows = [in_round_trips(*parts) for parts in ([(5, 9.0), (10, 4.5), (20, 3.0)], second, third)]
     of = experiment(
         flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 5, 10)],
@@ -132,7 +138,8 @@ def test_a_new_flow_shares_equally_from_the_first_slot_on_or_when_it_has_grown()
 def test_a_share_that_is_equal_by_chance_or_too_late_does_not_count() -> None:
     seen = outcome(
         arrivals(
-            # the second flow has an equal share for only half a second, or after the third started
+            # the second flow has an equal share for only half a second, or only after the third
+            # flow started
             [(5.4, 0.0), (6.0, 1.0), (6.5, 4.5), (10.4, 1.0), (25, 3.0)],
             [(10.4, 0.0), (19.9, 1.0), (30, 3.0)],
         )

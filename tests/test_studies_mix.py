@@ -69,7 +69,7 @@ def test_responses_know_their_sizes() -> None:
 
 
 def trial(scheme: pairs.Scheme, *, vectors: pairs.Vectors, schemes: int = 1) -> Trace:
-    """Some minutes of 36 pairs."""
+    """Simulate some minutes of a workload of 36 host pairs."""
     workload = pairs.workload(vectors, load=0.3, hours=0.05, seed=1)
     halves = [pairs.SLOW_START, scheme] if schemes == 2 else [scheme]
     return SimBackend().run(pairs.workload_experiment(workload, halves, pairs=36))
@@ -95,7 +95,7 @@ def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     assert kept.p95_s == pytest.approx(np.quantile(seconds, 0.95))
     assert kept.above_ms == {ms: float((1e3 * seconds > ms).mean()) for ms in kept.above_ms}
     for at_s, part in zip(kept.tail_s, kept.tail_part, strict=True):
-        # responses that take exactly ``at_s`` may count as above or not
+        # a response that takes exactly ``at_s`` may count as longer or not
         assert (seconds > at_s).mean() - 1e-9 <= part <= (seconds >= at_s).mean() + 1e-9
     by_size, ends = kept.by_size, trace_mix.experiments.SIZES_BYTES
     for middle, mean_s, lower_s, upper_s in zip(

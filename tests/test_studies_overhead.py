@@ -93,7 +93,7 @@ def test_what_shows_a_cause_counts_as_a_counterfactual(tmp_path: Path) -> None:
     [tried] = tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=why), rows)
     assert (tried.claim.id, tried.claim.verdict) == ("overhead-empty-th-223", "holds")
     assert tried.claim.basis == "live"
-    assert tried.change.says == "what overhead-empty-th-223 compares with"
+    assert tried.change.says == "the comparison that claim overhead-empty-th-223 makes"
     assert tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=None), rows) == []
 
 

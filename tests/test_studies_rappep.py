@@ -1,4 +1,4 @@
-"""Paper 004's proxy: when its report recommends a proxy, and the study's form on the kernel.
+"""Paper 004's proxy: when its report recommends a proxy, and the study's version for the kernel.
 
 The simulator replaces the kernel, as in test_studies_on_kernel.py.
 """
@@ -33,7 +33,7 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """The table's rows for these candidates: best without proxy, best with, gain, verdict."""
+    """Rows of the report's table: best variant without proxy, best with proxy, gain, verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
     names = ([x.name for x in bare], [x.name for x in proxied])
     rows = worth_rows("a path", known.__getitem__, *names)
@@ -69,13 +69,13 @@ def test_an_unfinished_scheme_is_no_candidate() -> None:
 
 
 def experiments(*, quick: bool) -> dict[str, Experiment]:
-    """The trials of the study's kernel form in which servers send files."""
+    """The trials of the study's kernel version in which servers send files."""
     trials = on_kernel(StudyContext(Path(), SimBackend(), quick=quick))
     return {key: one for key, one in trials.items() if isinstance(one.flows[0].app, Bulk)}
 
 
 def observe_live(key: str, trace: Trace) -> Row:
-    """The kernel form's observation of a trial in which servers send files."""
+    """The kernel version's observation of a trial in which servers send files."""
     row = observe.observe_live(key, trace)
     assert isinstance(row, Row)
     return row
@@ -83,7 +83,7 @@ def observe_live(key: str, trace: Trace) -> Row:
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    """Simulated observations of the first run of each trial of the kernel's full form."""
+    """Simulated observations for the first run of each trial in the kernel version's full form."""
     first = {key: one for key, one in experiments(quick=False).items() if key.endswith("-r1")}
     return Found({key: observe_live(key, SimBackend().run(one)) for key, one in first.items()})
 
@@ -116,7 +116,8 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
     late = replace(
         through_sides,
         flows=tuple(
-            # the kernel backend logs only packets on the satellite leg, so first packets seem late
+            # the kernel backend logs only packets on the satellite leg, so its times of first
+            # packets are later
             flow.model_copy(update={"first_packet_ns": None if number == 0 else 10**9 * number})
             for number, flow in enumerate(through_sides.flows)
         ),
@@ -127,7 +128,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
         row = observe_live(key, trace)
         assert row.files.times_s == pytest.approx(ends_s - starts_s)
         assert row.files.all_s == pytest.approx(ends_s.max() - starts_s.min())
-        # the window exists from the start: the relay's connection needs no handshake
+        # the window is open from the start, since the relay's connection needs no handshake
         assert row.window_pkts[:, 0] == pytest.approx(10)
 
 
@@ -148,7 +149,7 @@ def test_what_is_not_known_of_a_server_is_no_number(found: Found, through_sides:
 
 
 def shown(found: Found) -> Page:
-    """The page on the kernel."""
+    """The page of the study's version for the kernel."""
     return kernel_page(StudyContext(Path(), SimBackend()), found)
 
 

@@ -40,9 +40,8 @@ def judged(tmp_path: Path, rows: dict[str, Any]) -> dict[str, Claim]:
 
 
 def test_the_window_counts_beside_the_cwnd_of_the_same_moment_while_it_grows() -> None:
-    # windows of 10 to 160 kB are less than the 250 kB that the link carries in a round trip; a
-    # window
-    # of 320 kB is not
+    # only windows below 250 kB, which the link carries in a round trip, are compared: 10 to 160 kB,
+    # but not 320 kB
     assert transfer().window_by_cwnd().tolist() == [2.0] * 5
     # half a round trip earlier cwnd was half as large, and before the first round there was none
     assert transfer().window_by_cwnd(0.1).tolist() == [4.0] * 5
@@ -62,7 +61,7 @@ def test_the_verdicts_on_starts_that_only_double(tmp_path: Path) -> None:
     claims = judged(tmp_path, made_up.rows("receive-window", ctx))
     assert {claim.verdict for claim in claims.values()} == {"holds"}
     assert claims["C-TH-035"].measured == "2.00 (2.00 to 2.00)"
-    # a first window of four packets instead of two
+    # the made-up first window is now four packets instead of two
     least, _, most, *_ = str(claims["C-TH-036"].measured).split()
     assert [float(least), float(most)] == pytest.approx([1.0, 1.0], abs=0.1)
 

@@ -31,11 +31,13 @@ def claim(study: object, name: str, rows: dict[str, object]) -> Claim:
 
 
 def test_the_least_time_is_the_links_or_the_receive_buffers() -> None:
-    # 8 MB fit into the buffer, so the link limits; 16 MiB need two flights of 8 MiB, 200 ms apart
+    # 8 MB fit into the receive buffer, so the link's rate limits; 16 MiB need two flights of 8 MiB,
+    # 200 ms apart
     assert sites.least_s(8e6, 200) == pytest.approx(0.2 + 8e6 * 8 / 1e9)
     flight_s = sites.RECEIVE_BUFFER_BYTES * 8 / sites.RATE_BPS
     assert sites.least_s(2 * sites.RECEIVE_BUFFER_BYTES, 200) == pytest.approx(0.4 + flight_s)
-    # the largest quarter, 85.4 MB, takes eleven flights; over 50 ms the link limits it
+    # the largest district, 85.4 MB, takes eleven flights at 200 ms; at 50 ms the link's rate limits
+    # it
     assert sites.least_s(85.39e6, 200) == pytest.approx(2.2120, abs=1e-4)
     assert sites.least_s(85.39e6, 50) == pytest.approx(0.05 + 85.39e6 * 8 / 1e9)
 

@@ -16,7 +16,7 @@ HANDSHAKE_MS, RTT_MS = 200, 200
 
 
 def counters(link: int, rates_mbps: list[tuple[int, float]], until_ms: int) -> list[tuple]:
-    """A link's counters every 10 ms, from (from when in ms, IP rate in Mbit/s)."""
+    """A link's counters every 10 ms, from steps of (start of the step in ms, IP rate in Mbit/s)."""
     times_ms = np.arange(0, until_ms, 10)
     rate = np.zeros(times_ms.size)
     for begin_ms, mbps in rates_mbps:
@@ -35,7 +35,8 @@ def made(tables: dict[str, list[tuple]]) -> object:
 
 
 def test_a_paced_start_and_a_window_after_idle_are_told_apart() -> None:
-    # made up: 5 Mbit/s from 300 ms on, then the link's rate; after the idle time a burst, then 2.5
+    # made up: 5 Mbit/s from 300 ms on, then the link's rate; after the idle time a burst, and then
+    # 2.5 Mbit/s
     rates = [(300, 5.0), (500, 9.76), (2000, 0.0), (5300, 1.8), (5320, 0.0), (5500, 2.5), (7000, 0)]
     responses = [(0, 0, 0, 2 * S), (0, 1, 5200 * MS, 7 * S)]
     link = counters(lab.DOWNLINK, rates, 8000)

@@ -110,9 +110,9 @@ def of_thesis(slow: Loads, fast: Loads) -> Found:
 
 
 def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
-    """Times vary from batch to batch, but the difference is judged batch by batch.
-
-    A difference of a tenth counts if it is alike in all batches, and not if it varies.
+    """Load times vary from batch to batch, so the difference of two schemes is judged batch by
+    batch. A difference of a tenth counts if all batches have a similar difference, and not if it
+    varies.
     """
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)
@@ -128,9 +128,8 @@ def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
 
 
 def test_equal_times_are_within_two_percent_or_within_the_interval() -> None:
-    """Quick-Start counts as equal if it is faster by 1.5 %, and not if by 4 %.
-
-    With 4 % it counts as equal only if the interval of the difference includes 0.
+    """Quick-Start counts as equal to slow start if it is faster by 1.5 %, and as different if it is
+    faster by 4 %, unless the interval of the difference includes 0.
     """
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)

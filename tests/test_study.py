@@ -120,7 +120,7 @@ def test_observing_lets_go_of_every_trace(ctx: StudyContext) -> None:
     many = {f"t{k}": experiment(seed=k, start_spread="1 s") for k in range(12)}
     ctx.keeps_traces, ctx.threads = False, 2
     assert list(ctx.run_trials(many, observe).rows.values()) == list(many)
-    assert most <= 4  # two runs may be active while two results wait
+    assert most <= 4  # two runs may be active while two finished results wait
     assert not ctx.trials_dir.exists()
 
 

@@ -59,7 +59,7 @@ def test_93_percent_of_surges_files_are_the_body_and_the_tail_has_no_end() -> No
 
 
 def test_popularity_is_zipfs() -> None:
-    """The popularities of the 1240 pages are 1/rank, with ranks among the 2000 files."""
+    """The 1240 pages have popularities of 1/rank, where the rank is among all 2000 files."""
     ranks = 1 / surge.server("default", "1").shares
     ranks /= ranks.min()
     [first, *_] = [top for top in range(1, 20) if np.allclose(ranks * top, np.rint(ranks * top))]

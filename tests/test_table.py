@@ -1,4 +1,4 @@
-"""Tables: as many decimals in every cell of a column, numbers to the right, in all outputs."""
+"""Tables: in all outputs, a column's cells have equal decimals, and numbers are right-aligned."""
 
 from __future__ import annotations
 

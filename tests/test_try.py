@@ -13,14 +13,16 @@ SHORT = ["--duration", "2 s"]
 
 
 def run(capfd, *arguments: str) -> tuple[int, str, str]:
-    """Run in this process, which is quicker; returns status, stdout and stderr."""
+    """Run a command in this process, which is faster than a new one; returns status, stdout,
+    stderr.
+    """
     status = execute(arguments)
     printed = capfd.readouterr()
     return status, printed.out, printed.err
 
 
 def tried(capfd, *arguments: str) -> dict:
-    """The JSON of a run that went well."""
+    """The JSON that a successful run prints."""
     status, out, err = run(capfd, "try", *arguments, "--json")
     assert status == 0, err
     return json.loads(out)

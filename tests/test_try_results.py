@@ -100,7 +100,8 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     ("flow", "seconds", "advised_seconds"),
     [
         # times by hand: two round trips of 0.6 s (three if the Quick-Start request or the jump is
-        # sent late), then 6907 packets at W per round trip; W is the first flight, and may grow
+        # sent late), then 6907 packets at a window of W per round trip, where W begins with the
+        # first flight
         ("cubic+quick-start:initial_rate=10Mbit/s:announces=on", 10.64, 6.68),
         ("cubic+quick-start:initial_rate=20Mbit/s:announces=on", 10.64, 4.57),
         ("cubic+quick-start:initial_rate=41Mbit/s:announces=on", 10.64, 3.19),
@@ -140,7 +141,8 @@ def test_each_limit_is_named_alone() -> None:
     assert "the send buffer had room for 54; give send_buffer=1.3MB" in buffer
     _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
-    # careful-resume jumps a round trip later than the others; then windows are scaled
+    # careful-resume jumps a round trip later than the others, when receive windows are already
+    # scaled
     _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
     assert jump.endswith("the peer's window had room for 55; give receive_window=1.5MB")
     # 500 Mbit/s for 600 ms are 30 MB; a receive window is at most 8 MiB
@@ -163,8 +165,9 @@ def test_each_limit_is_named_alone() -> None:
 def test_a_start_that_no_window_cuts_short_is_not_warned_of(
     rtt: str, loss: str, start: str
 ) -> None:
-    """With large windows no first flight is limited. With the stack's default first windows, those
-    above 60 packets are."""
+    """With large receive windows no first flight is limited. With the stack's default first
+    windows, first flights above 60 packets are limited.
+    """
     path = {**GEO, "rtt": rtt, "loss": loss}
     for size in ("40kB", "2MB"):
         flow = f"cubic+{start}:size={size}"

@@ -1,4 +1,6 @@
-"""The kernel's tables and the simulator's: what is compared, and when they agree."""
+"""A study's tables from the kernel and from the simulator: what is compared, and when the tables
+agree.
+"""
 
 from dataclasses import replace
 

@@ -126,7 +126,7 @@ def test_a_record_holds_the_content_and_is_read_without_the_file(folder: Path) -
     Path("my_router.c").write_text(FILES["my_router.c"])
     line = refused_anew("try", "mine.json")
     assert (
-        f"./my_control.c has changed since it was recorded: content hash @{name[-16:]} then, @"
+        f"./my_control.c has changed since it was recorded: content hash @{name[-16:]}, now @"
         in line
     )
     trace = load_trace("mine/trials/seed1")

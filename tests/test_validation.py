@@ -430,7 +430,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     assert with_stalls(experiment, trace) == experiment  # a simulated trace has no stalls
     link = experiment.topology.links()[0][0]
     assert link.delay == 10_000_000
-    # the second stall delays packets; the first ends before any packet arrives
+    # the second stall delays packets; the first stall ends before any packet arrives
     stalls_ns = {"forward0": [[1_000_000, 2_000_000], [2_000_000_000, 2_007_000_000]]}
     emulator = {"stalls_ns": {**stalls_ns, "reverse0": []}}
     late = with_stalls(experiment, replace(trace, meta={**trace.meta, "emulator": emulator}))
@@ -452,7 +452,9 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
 
 
 class Late(SimBackend):
-    """A simulator whose runs have, one by one, the given punctuality and mean lateness."""
+    """A simulator whose runs report, one after the other, whether the emulator was on time, and its
+    mean lateness.
+    """
 
     def __init__(self, *runs: tuple[bool, float]) -> None:
         self.told = runs
@@ -507,7 +509,7 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
 
 @pytest.mark.slow
 def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
-    """The kernel's hosts add noise to the times of ACKs; the simulator lacks it (docs/stack.md)."""
+    """Real hosts delay ACKs by random times; the simulator does not model this (docs/stack.md)."""
 
     def queue_bytes(control: str, noise_us: int) -> float:
         rng = random.Random(1)
@@ -553,7 +555,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     assert "111" not in again
     assert same in again
     assert again.count(cost.TITLE) == 1
-    # when the page is written again, it keeps the results that the new run did not measure
+    # a page that is written again keeps the results that the new run did not measure
     assert page([comparison], ABOUT, again) == again
 
 

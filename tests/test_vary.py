@@ -1,4 +1,6 @@
-"""Links that change: what is accepted, what is refused, and that the link behaves so."""
+"""Links that change during a run: which descriptions are accepted or rejected, and how links
+behave.
+"""
 
 import json
 from pathlib import Path

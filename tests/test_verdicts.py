@@ -42,9 +42,9 @@ STUDIES = {
     for study in discover().values()
     for form in study.forms()
 }
-"""Every form that judges claims of its own."""
+"""Every version of every study (simulator or kernel) that judges claims of its own."""
 LIVE = [name for name in STUDIES if name not in SIMULATED]
-"""Forms on the live kernel, which are judged here with made-up evidence."""
+"""Versions for the live kernel, which are judged here with made-up evidence."""
 FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109, "C-RP": 19, "C-MN": 47}
 GOOD = ("holds", "in part")
 
@@ -114,7 +114,9 @@ def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Cl
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "statement"), list(cases(STUDIES)))
 def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
-    """A claim that holds must fail with spoiled evidence; one that fails must be able to hold."""
+    """A claim that holds must fail with spoiled evidence; a claim that fails must hold with mended
+    evidence.
+    """
     _, rows = evidence(name)
     before = _judged(name, statement, rows)
     if before.verdict == "fails":
@@ -131,7 +133,9 @@ def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[An
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_claim_has_evidence_either_way(name: str) -> None:
-    """Another machine may find other results: each claim says what would make it hold and fail."""
+    """Another machine may measure other results, so each claim comes with evidence that makes it
+    hold and evidence that makes it fail.
+    """
     _, rows = evidence(name)
     for one in statements(name):
         assert one.spoil is not None
@@ -446,7 +450,7 @@ def test_a_verdict_over_seeds_is_decided_by_the_interval_of_its_margin() -> None
     assert chance.verdict(_with_margins(-0.2, -0.3, -0.25)) == "fails"
     assert chance.verdict(_with_margins(0.2, -0.1, 0.1)) == "undecided"
     assert chance.verdict(_with_margins(0.0, 0.0, 0.0)) == "holds"
-    # one run far from the bound makes the interval wide, but six runs that agree decide
+    # one margin far from the others makes the interval include 0, but six runs that agree decide
     assert chance.verdict(_with_margins(0.2, 0.3, 0.25, 900.0)) == "undecided"
     assert chance.verdict(_with_margins(0.2, 0.3, 0.25, 900.0, 0.1, 0.1)) == "holds"
     assert chance.verdict(_with_margins(-0.2, -0.3, -0.25, -900.0, -0.1, -0.1)) == "fails"

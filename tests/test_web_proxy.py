@@ -210,8 +210,8 @@ def test_an_early_hint_is_not_taken_for_the_response() -> None:
     "answer",
     [
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-        # if a response has both framings, chunks determine its length, and the proxy does not pass
-        # Content-Length on
+        # if a response has both Content-Length and chunks, the chunks determine its length, and the
+        # proxy does not pass Content-Length on
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"5\r\nabcde\r\n0\r\n\r\n",
     ],

@@ -362,7 +362,7 @@ def test_a_line_that_is_wrong_is_named(text: str, words: str) -> None:
 
 _waits = st.integers(0, 10**9)
 _sizes = st.integers(1, 10**8)
-# Messages are not empty, since a tmix file cannot express a wait after an empty message.
+# Draw no empty messages, since a tmix file cannot express a wait after an empty message.
 _exchanges = st.builds(tmix.Exchange, _sizes, _waits, _sizes, _waits)
 _connections = st.builds(
     tmix.Connection,

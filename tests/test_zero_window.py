@@ -122,8 +122,8 @@ def _checked(segments: list[Segment]) -> list[float]:
 def test_the_simulators_probes_double_from_the_timeout() -> None:
     gaps = _checked(_stalled(run(_asked())))
     assert len(gaps) >= 4
-    # the timer wheel rounds long timers up: for gaps from the key on, a timer may fire this late
-    # (s)
+    # Linux's timer wheel rounds long timers up: key: gap between probes in s; value: how late (s) a
+    # timer for this gap or a longer one may fire
     late = {0.252: 0.036, 2.016: 0.26, 16.128: 2.052}
     least, most = 2 * 0.26, 2 * 0.3  # the RTO (SRTT + 200 ms), doubled once
     for number, gap in enumerate(gaps):

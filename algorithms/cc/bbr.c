@@ -15,19 +15,22 @@
 enum { CWND_GAIN, MIN_RTT_WINDOW_MS, PROBE_RTT_MS };
 
 static const struct hw_tunable bbr_tunables[] = {
-	[CWND_GAIN] = { "cwnd_gain", "1/256", "bandwidth-delay products in flight, in ProbeBW", 512,
-			256, 2048 },
-	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms", "age at which min RTT is measured anew",
-				10000, 100, 600000 },
-	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms", "how long four packets are in flight for that",
+	[CWND_GAIN] = { "cwnd_gain", "1/256",
+			"bandwidth-delay products that ProbeBW keeps in flight", 512, 256, 2048 },
+	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms",
+				"age after which ProbeRTT measures min RTT anew", 10000, 100,
+				600000 },
+	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms",
+			   "how long ProbeRTT keeps only four packets in flight to measure min RTT",
 			   200, 1, 10000 },
 };
 
-#define RATE_SHIFT     24
-#define UNIT	       256
-#define HIGH_GAIN      739 /* 2/ln 2, rounded up: doubles the data sent per round trip */
-#define DRAIN_GAIN     88  /* its inverse */
-#define PHASES	       8   /* of ProbeBW's cycle, by pacing gain: 5/4, 3/4, then six of 1 */
+#define RATE_SHIFT 24
+#define UNIT	   256
+#define HIGH_GAIN  739 /* 2/ln 2, rounded up: doubles the data sent per round trip */
+#define DRAIN_GAIN 88  /* its inverse */
+/* phases of ProbeBW's cycle, with the pacing gains 5/4, 3/4, then six times 1 */
+#define PHASES	       8
 #define RATE_ROUNDS    10
 #define LEAST_PKTS     4
 #define INITIAL_PKTS   10
@@ -46,7 +49,8 @@ static const struct hw_tunable bbr_tunables[] = {
 #define EXTRA_ROUNDS 5
 #define EXTRA_US     100000
 #define EPOCH_PKTS   (1u << 20)
-/* Pacing sends single packets below 1.2 Mbit/s, and at least two together above. */
+/* At rates below 1.2 Mbit/s pacing sends single packets, above it bursts of at least two
+ * packets. */
 #define SINGLE_BPS 150000
 /* A buffer for segmentation offload has the bytes of 2^-10 s at the pacing rate, at most 64 KiB
  * with headers. */
@@ -62,31 +66,35 @@ struct bbr_peak {
 
 struct bbr {
 	u64 phase_us; /* when the present phase of ProbeBW's cycle began */
-	u64 epoch_us; /* start of the count of ACKed packets that is compared with the rate */
+	/* start of the time in which BBR counts ACKed packets, to compare them with the rate */
+	u64 epoch_us;
 	u64 min_rtt_at_us;
 	/* when ProbeRTT ends; 0 in ProbeRTT while more than LEAST_PKTS packets are in flight */
 	u64 probe_until_us;
-	u64 policer_us;		  /* start of the interval that is checked for a policer */
-	struct bbr_peak peaks[3]; /* the largest rate, and the largest later ones (bbr_note_rate) */
+	u64 policer_us; /* start of the interval that is checked for a policer */
+	/* largest rate of the window, of its later part, of its latest part (bbr_note_rate) */
+	struct bbr_peak peaks[3];
 	u32 min_rtt_us;
 	u32 rounds;
-	/* delivered_pkts as the round began: the round ends when a packet that was sent
-	 * later is ACKed */
+	/* delivered_pkts when the present round began; the round ends with the ACK of a packet
+	 * that was sent after that time */
 	u32 round_end_pkts;
 	u32 saved_cwnd_pkts;
 	u32 full_rate;
-	u32 policer_rate; /* of the previous interval; with is_policed the rate that BBR uses */
+	/* rate of the previous interval; if is_policed is set, the rate that BBR uses */
+	u32 policer_rate;
 	u32 policer_delivered_pkts;
 	u32 policer_lost_pkts;
 	u32 policer_rounds;
 	u32 epoch_pkts;
-	u32 extra_pkts; /* most by which ACKs ran ahead of the rate in these EXTRA_ROUNDS */
+	/* most packets by which ACKs ran ahead of the delivery rate in these EXTRA_ROUNDS */
+	u32 extra_pkts;
 	u32 extra_before_pkts;
 	u32 extra_rounds;
 	u8 mode; /* enum bbr_mode */
 	u8 phase;
 	u8 full_rounds;
-	u8 is_full; /* Startup has found the rate of the path */
+	u8 is_full; /* Startup is over, because the delivery rate stopped growing */
 	u8 starts_round;
 	u8 conserves; /* first round of Recovery: sends one packet per delivered packet */
 	u8 was_ca_state;
@@ -119,8 +127,9 @@ static inline u32 bbr_rate(const struct bbr *s)
 	return s->is_policed ? s->policer_rate : bbr_peak_rate(s);
 }
 
-/* Adds a rate sample to the windowed maximum filter over RATE_ROUNDS rounds. As in Nichols'
- * filter, it keeps three values, each the largest of a later part of the window. */
+/* Adds a rate sample to the filter that finds the largest rate of the last RATE_ROUNDS rounds.
+ * As Nichols' filter does, it keeps three values: the largest rate of the whole window, of its
+ * later part and of its latest part. */
 static inline void bbr_note_rate(struct bbr *s, u32 rate)
 {
 	struct bbr_peak *peaks = s->peaks;
@@ -183,7 +192,7 @@ static inline u32 bbr_pkt_bytes(const struct hw_conn *c)
 	return hw_max_u32(hw_add_u32(c->mss_bytes, c->header_bytes), 1);
 }
 
-/* A rate times a gain, less MARGIN_PERCENT, in IP bytes per second. */
+/* Converts a rate times a gain, less MARGIN_PERCENT, to IP bytes per second. */
 static inline u64 bbr_bytes_per_s(const struct hw_conn *c, u32 rate, u32 gain)
 {
 	u64 scaled = (u64)rate * hw_min_u32(bbr_pkt_bytes(c), 1u << 17) * gain / UNIT;
@@ -231,8 +240,9 @@ static inline u32 bbr_bdp(const struct bbr *s, u32 rate, u32 gain)
 	return hw_saturate_u32(((product * gain / UNIT) + (1u << RATE_SHIFT) - 1) >> RATE_SHIFT);
 }
 
-/* Adds what large segments and delayed ACKs need in flight: three segments, rounded to an even
- * number of packets, and two more packets while it probes. */
+/* Adds to a window what segmentation offload and delayed ACKs need in flight: three segments,
+ * rounded up to an even number of packets, and two more packets while ProbeBW probes for
+ * bandwidth. */
 static inline u32 bbr_with_budget(const struct bbr *s, const struct hw_conn *c, u32 pkts)
 {
 	pkts = hw_add_u32(hw_min_u32(pkts, HW_U32_MAX / 2), 3 * bbr_segment_pkts(c));
@@ -245,7 +255,7 @@ static inline u32 bbr_inflight(const struct bbr *s, const struct hw_conn *c, u32
 	return bbr_with_budget(s, c, bbr_bdp(s, bbr_peak_rate(s), gain));
 }
 
-/* How many of the packets in flight will still be in flight when pacing sends the next one. */
+/* The number of packets that will be in flight when pacing sends the next packet. */
 static inline u32 bbr_inflight_then(const struct bbr *s, const struct hw_conn *c, u32 inflight)
 {
 	u64 left = bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
@@ -285,8 +295,8 @@ static inline void bbr_forget_policer(struct bbr *s, const struct hw_conn *c)
 	bbr_restart_policer_detection(s, c);
 }
 
-/* Called if the losses of this interval look like those of a policer. If two such intervals
- * have about the same rate, it is taken as the policer's rate. */
+/* Called if the losses of this interval look like those of a policer. If two such intervals have
+ * about the same rate, BBR takes that rate as the policer's rate. */
 static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, u32 rate)
 {
 	u32 before = s->policer_rate;
@@ -317,7 +327,8 @@ static inline void bbr_detect_policer(struct bbr *s, const struct hw_conn *c, u3
 		return;
 	}
 	if (!s->looks_for_policer) {
-		/* an interval begins with a loss: a policer's bucket is then empty */
+		/* the interval to check begins with a loss: the policer's token bucket is then
+		 * empty */
 		if (!losses)
 			return;
 		bbr_restart_policer_detection(s, c);
@@ -334,7 +345,7 @@ static inline void bbr_detect_policer(struct bbr *s, const struct hw_conn *c, u3
 		bbr_forget_policer(s, c);
 		return;
 	}
-	/* an interval also ends with a loss */
+	/* the checked interval ends with a loss, as it began */
 	if (!losses)
 		return;
 	lost = c->lost_pkts - s->policer_lost_pkts;
@@ -368,7 +379,7 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 	}
 	bbr_detect_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
 	rate = bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
-	/* an application-limited sample counts only if it reaches the known rate */
+	/* a sample that the application limited counts only if it reaches the largest known rate */
 	if (!sample->is_app_limited || rate >= bbr_peak_rate(s))
 		bbr_note_rate(s, rate);
 }
@@ -508,7 +519,7 @@ static inline void bbr_take_rtt(struct bbr *s, struct hw_conn *c,
 	}
 	if (s->mode == PROBE_RTT)
 		bbr_probe_rtt(s, c, sample->random, probe_ms);
-	/* the restart after idle ends with the first delivery of new packets */
+	/* the restart after idle is over once the path delivers packets again */
 	if (sample->delivered_pkts > 0)
 		s->idle_restart = 0;
 }
@@ -652,7 +663,8 @@ static void bbr_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new
 	bbr_detect_policer(s, c, 1, 0, c->snd_nxt * 2654435761u);
 }
 
-/* The loss was spurious: forget what it implied about the path. */
+/* Called if a loss proves spurious. Forgets what BBR concluded from the loss: a limit of the
+ * path's rate, a policer. */
 static u32 bbr_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	struct bbr *s = state;

@@ -3,11 +3,11 @@
  * BIC (Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast
  * Long-Distance Networks", INFOCOM 2004) as Linux runs it (tcp_bic.c, 2.6.24 to 6.x).
  *
- * W_max is the window of the last loss. Below W_max, cwnd covers a quarter of the distance to
- * it per window, at most max_increment packets. Close to W_max (less than eight packets below
- * or four above, where a quarter of the distance is less than a whole packet) growth by one
- * packet takes five windows. Beyond, growth accelerates until it is linear again. Up to
- * low_window the law is Reno's.
+ * W_max is the window of the last loss. Below W_max, cwnd grows per window by a quarter of its
+ * distance to W_max, but at most by max_increment packets. Close to W_max (less than eight packets
+ * below or four above, where a quarter of the distance is less than a whole packet) growth by one
+ * packet takes five windows. Further above W_max, growth accelerates until it is linear again. Up
+ * to low_window the law is Reno's.
  *
  * Growth is scaled by an estimate of packets per ACK, to correct for delayed ACKs on stacks
  * that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with the number acknowledged)
@@ -22,26 +22,29 @@
 #include "../port/cc.h"
 #include "../port/bic_law.h"
 
-#define REFRESH_MS  (1000 / 32) /* the growth cnt is recomputed at least this often */
+#define REFRESH_MS  (1000 / 32) /* the growth counter cnt is recomputed at least this often */
 #define FIRST_COUNT 20		/* before the first loss, cwnd grows by at least 5 % per window */
-#define B	    4		/* a step is the distance to W_max divided by this */
-#define SMOOTH_PART 20		/* close to W_max, cwnd grows by B packets in so many windows */
+#define B	    4		/* a step of cwnd is its distance to W_max divided by this */
+#define SMOOTH_PART 20		/* close to W_max, growth by B packets takes this many windows */
 
 enum { FAST_CONVERGENCE, MAX_INCREMENT, LOW_WINDOW, BETA, INITIAL_SSTHRESH };
 
 static const struct hw_tunable bic_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per window", 16, 1, 65535 },
-	[LOW_WINDOW] = { "low_window", "packets", "up to this cwnd it is Reno", 14, 0, 65535 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 819, 512, 1000 },
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[MAX_INCREMENT] = { "max_increment", "packets", "largest growth of cwnd per window", 16, 1,
+			    65535 },
+	[LOW_WINDOW] = { "low_window", "packets", "up to this cwnd the law is Reno's", 14, 0,
+			 65535 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 819, 512,
+		   1000 },
 	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets",
-			       "ssthresh at the start, 0 for none (100 up to Linux 2.6.20)", 0, 0,
+			       "ssthresh at the start; 0: infinite (Linux up to 2.6.20: 100)", 0, 0,
 			       1000000 },
 };
 
 struct bic {
-	u32 cnt;	   /* number of ACKs, or of ACKed packets, after which cwnd grows by one */
+	u32 cnt;	   /* cwnd grows by one packet per so many ACKs (or ACKed packets) */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms;	 /* when cnt was last computed */

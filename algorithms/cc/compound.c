@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Compound TCP: the sum of Reno's window and a second one, which grows fast until delay shows
- * a queue (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach
- * for High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum
- * W of both. Reno's part grows by a packet per window of W. Once per round trip, W (1 - base
- * RTT/RTT) packets are in the queue, and the delay window
- *   grows by W^(3/4)/8 - 1 packets if less than gamma are queued,
- *   shrinks by what is queued if not.
- * Congestion halves both. Below low_window it is Reno alone.
+ * Compound TCP: the sum of Reno's window and a delay window, which grows fast until delay shows a
+ * queue (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for
+ * High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum W of both
+ * windows. Reno's part grows by a packet per window of W. Once per round trip, W (1 - base RTT/RTT)
+ * packets are in the queue, and the delay window
+ *   grows by W^(3/4)/8 - 1 packets if fewer than gamma packets are queued,
+ *   and otherwise shrinks by the number of queued packets.
+ * Congestion halves both windows. Below low_window the law is Reno's alone.
  *
- * gamma adapts (the draft's auto-tuning): after each congestion it moves a fifth of the way to
- * 3/4 of what Reno's part alone had in the queue. It stays between 5 packets and its first
- * value.
+ * gamma adapts (the draft's auto-tuning): after each congestion gamma moves by a fifth of its
+ * distance to 3/4 of the packets that Reno's part alone had in the queue. It stays between 5
+ * packets and its first value.
  *
  * Without queueing, random loss p gives windows of 0.255/p^0.8 packets, as in the draft's
  * table; the 0.225 printed elsewhere is a misprint. low_window is 41, as in the Infocom paper;
@@ -30,11 +30,14 @@
 enum { GAMMA, GAMMA_TUNING, LOW_WINDOW };
 
 static const struct hw_tunable compound_tunables[] = {
-	[GAMMA] = { "gamma", "packets", "initial queue at which the delay window shrinks", 30, 1,
+	[GAMMA] = { "gamma", "packets",
+		    "queued packets from which on the delay window shrinks, at the start", 30, 1,
 		    10000 },
-	[GAMMA_TUNING] = { "gamma_tuning", "bool", "gamma follows what Reno alone would queue", 1,
-			   0, 1 },
-	[LOW_WINDOW] = { "low_window", "packets", "smaller windows are Reno's", 41, 2, 1000000 },
+	[GAMMA_TUNING] = { "gamma_tuning", "bool",
+			   "adapt gamma to the packets that Reno's part alone would queue", 1, 0,
+			   1 },
+	[LOW_WINDOW] = { "low_window", "packets", "below this cwnd the law is Reno's", 41, 2,
+			 1000000 },
 };
 
 #define GAMMA_LEAST   5
@@ -43,13 +46,14 @@ static const struct hw_tunable compound_tunables[] = {
 
 struct compound {
 	struct hw_round round;
-	u32 delay_x256;	      /* the delay window, packets << 8 */
+	u32 delay_x256;	      /* the delay window, in packets << 8 */
 	u32 gamma_x256;	      /* packets << 8 */
 	u32 reno_queued_x256; /* packets of Reno's part queued in the last round, << 8 */
 	u32 undo_delay_x256;  /* delay_x256 before the latest congestion, for undo */
 	u32 undo_gamma_x256;
-	u32 is_due; /* a round has ended; its RTT has not been used yet */
-	u32 rtt_us; /* mean RTT of that round; 0 with too few samples */
+	/* a round has ended, and the delay window has not been updated with its RTT yet */
+	u32 is_due;
+	u32 rtt_us; /* mean RTT of the last round; 0 if the round had too few samples */
 };
 
 static void compound_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -158,7 +162,7 @@ static void compound_set_state(void *state, const u32 *tun, struct hw_conn *c, u
 	(void)tun;
 	if (new_state == HW_CA_LOSS)
 		s->delay_x256 = 0;
-	/* measurements from before or during a recovery do not apply to the window after it */
+	/* RTT samples from before or during a recovery do not apply to the window after it */
 	s->is_due = 0;
 	hw_begin_round(&s->round, c);
 }

@@ -2,11 +2,11 @@
 /*
  * CUBIC as RFC 9438 describes it and Linux 6.x runs it (tcp_cubic.c v2.3).
  *
- * Differences from Linux: a tick is 1 ms whatever the kernel's HZ; K is the exact cube root
- * (Linux: 0.2 % off on average); products saturate. Differences from RFC 9438, as in Linux: a
- * timeout clears all state, and the Reno-friendly slope stays below 1.
+ * Differences from Linux: a tick is always 1 ms, not 1/HZ; K is the exact cube root (Linux: 0.2 %
+ * off on average); products saturate. Differences from RFC 9438, as in Linux: a timeout clears all
+ * state, and the Reno-friendly slope stays below 1.
  *
- * Valid for windows below a million packets and epochs below 256 s.
+ * Valid for windows below a million packets and congestion avoidance stages below 256 s.
  */
 #include "../port/cc.h"
 #include "../port/cubic_law.h"
@@ -20,14 +20,15 @@ enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
 
 static const struct hw_tunable cubic_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool", "never grow slower than Reno would", 1,
-			       0, 1 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 717, 512, 1000 },
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool",
+			       "cwnd never grows more slowly than Reno's", 1, 0, 1 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 717, 512,
+		   1000 },
 };
 
 struct cubic {
-	u32 cnt;	   /* number of ACKed packets after which cwnd grows by one */
+	u32 cnt;	   /* cwnd grows by one packet per so many ACKed packets */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms; /* when the curve was last evaluated */
@@ -37,7 +38,8 @@ struct cubic {
 	u32 epoch_ms;
 	u32 ack_cnt;	   /* ACKed packets that have not added to friendly_pkts yet */
 	u32 friendly_pkts; /* the window that Reno would have */
-	u32 in_epoch;	   /* epoch_ms is valid */
+	/* 1: epoch_ms, the start of the present congestion avoidance stage, is valid */
+	u32 in_epoch;
 };
 
 static void cubic_start_epoch(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
@@ -69,7 +71,7 @@ static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 ack
 	s->ack_cnt = hw_add_u32(s->ack_cnt, acked_pkts);
 	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
 		return;
-	/* a second update in the same tick only changes the Reno-friendly window */
+	/* cwnd's curve was already evaluated in this tick: only update Reno's window */
 	if (!s->in_epoch || now_ms != s->last_ms)
 		cubic_read_curve(s, cwnd_pkts, acked_pkts, now_ms);
 	if (tun[TCP_FRIENDLINESS])

@@ -9,8 +9,8 @@
  * packet in 50 corrected ACKs.
  *
  * Differences from Linux: K is the exact cube root (Linux: 0.2 % off on average) and products
- * saturate instead of wrapping. The clock is HZ = 1000. Valid for windows below a million
- * packets and epochs below 256 s.
+ * saturate instead of wrapping. The clock is HZ = 1000. Valid for windows below a million packets
+ * and congestion avoidance stages below 256 s.
  */
 #include "../port/cc.h"
 #include "../port/cubic_law.h"
@@ -25,18 +25,19 @@ enum { FAST_CONVERGENCE, MAX_INCREMENT, BETA, INITIAL_SSTHRESH, TCP_FRIENDLINESS
 
 static const struct hw_tunable cubic26_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[MAX_INCREMENT] = { "max_increment", "packets per 100 ms", "most growth above W_max", 16, 1,
-			    65535 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 819, 512, 1000 },
-	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets", "ssthresh at the start, 0 for none",
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[MAX_INCREMENT] = { "max_increment", "packets per 100 ms",
+			    "largest growth of cwnd above W_max", 16, 1, 65535 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 819, 512,
+		   1000 },
+	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets", "ssthresh at the start; 0: infinite",
 			       0, 0, 1000000 },
-	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool", "never grow slower than Reno would", 1,
-			       0, 1 },
+	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool",
+			       "cwnd never grows more slowly than Reno's", 1, 0, 1 },
 };
 
 struct cubic26 {
-	u32 cnt;	    /* number of ACK events after which cwnd grows by one */
+	u32 cnt;	    /* cwnd grows by one packet per so many ACK events */
 	u32 last_max_pkts;  /* W_max */
 	u32 loss_cwnd_pkts; /* cwnd at the last loss; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
@@ -48,7 +49,8 @@ struct cubic26 {
 	u32 ack_cnt;	   /* ACK events that have not added to friendly_pkts yet */
 	u32 friendly_pkts; /* the window that Reno would have */
 	u32 delayed_ack;   /* packets per ACK << 4 */
-	u32 in_epoch;	   /* epoch_ms is valid */
+	/* 1: epoch_ms, the start of the present congestion avoidance stage, is valid */
+	u32 in_epoch;
 };
 
 static void cubic26_reset(struct cubic26 *s)

@@ -6,18 +6,18 @@
  * base RTT) packets per second, independent of its RTT, and the queue holds the sum of all
  * alphas.
  *
- * Variants: the draft computes the window once per round trip. Its alpha depends on the link's
- * rate (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages
- * the RTT over about a third of a window. The ns-2 module computes the window every 10 ms with
- * alpha = 100. The default is the draft's law with alpha = 20, because FAST's authors specified
- * it and it depends on no clock; 20 fits the links of the papers. update_us = 10000 and alpha =
+ * Variants: the draft computes the window once per round trip. Its alpha depends on the link's rate
+ * (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages the RTT
+ * over about a third of a window. The ns-2 module computes the window every 10 ms with alpha = 100.
+ * The default is the draft's law with alpha = 20, because FAST's authors specified this law and it
+ * depends on no clock; an alpha of 20 fits the links of the papers. update_us = 10000 and alpha =
  * 100 give the module's law.
  *
  * Left out: the module spreads increments over a round trip and averages the RTT for longer
- * (1/256); the prototype keeps the window in every other round trip. The draft increases the
- * window multiplicatively until the queueing delay exceeds a threshold. Here the startup grows
- * the window until then; the threshold is the ns-2 module's. Losses halve the window as in
- * NewReno. The window is at most doubled per update (Infocom 2004).
+ * (1/256); the prototype keeps the window in every other round trip. The draft increases the window
+ * multiplicatively until the queueing delay exceeds a threshold. Here the startup increases the
+ * window until this threshold is exceeded; the threshold is the ns-2 module's. Losses halve the
+ * window as in NewReno. The window is at most doubled per update (Infocom 2004).
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */
@@ -28,9 +28,12 @@
 enum { ALPHA, GAMMA, UPDATE_US, MI_THRESHOLD_US };
 
 static const struct hw_tunable fast_tunables[] = {
-	[ALPHA] = { "alpha", "packets", "packets that a flow keeps in the queue", 20, 1, 100000 },
-	[GAMMA] = { "gamma", "1/256", "part of the distance that an update covers", 128, 1, 256 },
-	[UPDATE_US] = { "update_us", "us", "time between updates; 0: a round trip", 0, 0, 1000000 },
+	[ALPHA] = { "alpha", "packets", "packets that each flow keeps in the queue", 20, 1,
+		    100000 },
+	[GAMMA] = { "gamma", "1/256",
+		    "part of the distance to the equilibrium that one update covers", 128, 1, 256 },
+	[UPDATE_US] = { "update_us", "us", "time between updates of the window; 0: a round trip", 0,
+			0, 1000000 },
 	[MI_THRESHOLD_US] = { "mi_threshold_us", "us", "mean queueing delay that ends slow start",
 			      750, 1, 10000000 },
 };
@@ -39,7 +42,7 @@ static const struct hw_tunable fast_tunables[] = {
 
 struct fast {
 	struct hw_round round;
-	u64 updated_us;	 /* on now_us's clock */
+	u64 updated_us;	 /* time of the last update of the window, on now_us's clock */
 	u32 rtt_x256;	 /* average RTT in 1/256 us; 0 before the first sample */
 	u32 window_x256; /* cwnd with its fraction, packets << 8 */
 };
@@ -65,7 +68,7 @@ static u32 fast_rtt_us(const struct fast *s)
 	return s->rtt_x256 >> 8;
 }
 
-/* Begins a new round; the next update of the window is due after it. */
+/* Begins a new round. At the end of that round the window is updated next. */
 static void fast_restart(struct fast *s, const struct hw_conn *c)
 {
 	hw_begin_round(&s->round, c);
@@ -91,7 +94,7 @@ static void fast_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	}
 }
 
-/* The draft's law, in 1/256 of packets: w <- w + gamma (alpha - queued part of w). */
+/* The draft's law, in 1/256 of packets: w <- w + gamma (alpha - packets of w that are queued). */
 static u32 fast_window(const struct fast *s, const u32 *tun)
 {
 	u64 w = s->window_x256;
@@ -124,7 +127,8 @@ static void fast_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	if (!fast_is_due(s, tun, c))
 		return;
 	fast_restart(s, c);
-	/* the stack or a startup has changed cwnd since the last update */
+	/* the stack or a startup has changed cwnd since the last update: continue from the new
+	 * cwnd */
 	if (s->window_x256 >> 8 != c->cwnd_pkts)
 		s->window_x256 = hw_min_u32(c->cwnd_pkts, WINDOW_MOST) << 8;
 	s->window_x256 = fast_window(s, tun);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * HighSpeed TCP (RFC 3649): with the window w, growth a(w) per window rises, and the fraction
- * b(w) that a loss takes away falls. A window of 83,000 packets then needs a loss ratio of
- * 1e-7 instead of Reno's 2e-10. Up to 38 packets the law is Reno's.
+ * HighSpeed TCP (RFC 3649): the larger the window w, the more it grows per window (by a(w)
+ * packets), and the smaller is the fraction b(w) by which a loss reduces it. A window of 83,000
+ * packets then needs a loss ratio of 1e-7 instead of Reno's 2e-10. Up to 38 packets the law is
+ * Reno's.
  *
  * a and b come from the table of RFC 3649, appendix B, which follows from the equations in
  * section 5: b falls from 0.5 at 38 packets to 0.1 at 83,000 with the logarithm of w, and a(w)
@@ -37,10 +38,10 @@ static const struct {
 };
 
 #define LAST_ROW  (HW_COUNT(highspeed_rows) - 1)
-#define HALF_STEP 64 /* half of the next power of two above the number of rows */
+#define HALF_STEP 64 /* half of the smallest power of two above the number of rows */
 
 struct highspeed {
-	u32 cwnd_pkts;	   /* window for which a and b were looked up */
+	u32 cwnd_pkts;	   /* the window for which a and b were last looked up */
 	u32 increase_pkts; /* a, per window */
 	u32 part_256;	   /* b << 8 */
 };
@@ -52,7 +53,7 @@ static void highspeed_init(void *state, const u32 *tun, struct hw_conn *c)
 	*(struct highspeed *)state = (struct highspeed){ 0, 1, highspeed_rows[0].part_256 };
 }
 
-/* The index of the row for a window, by binary search, at most LAST_ROW. */
+/* Finds the row of the table for a window by binary search; at most LAST_ROW. */
 static u32 highspeed_row(u32 cwnd_pkts)
 {
 	u32 row = 0;

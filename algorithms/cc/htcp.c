@@ -16,49 +16,51 @@
  */
 #include "../port/cc.h"
 
-#define TICK_HZ		1000
-#define LOW_SPEED_MS	TICK_HZ /* Delta_L: growth is Reno's in the first second */
-#define SHIFT		7	/* scale of alpha and beta */
-#define ONE		(1u << SHIFT)
-#define BETA_MIN	(1u << (SHIFT - 1)) /* 0.5 */
-#define BETA_MAX	102u		    /* 0.8 */
-#define SCALE_SHIFT	3		    /* scale of the ratio 100 ms/RTT of RTT scaling */
-#define SCALE_MIN	(1u << (SCALE_SHIFT - 1))
-#define SCALE_MAX	(10u << SCALE_SHIFT)
-#define FACTOR_MAX	(1u << 20) /* keeps alpha in 32 bits */
-#define BETA_MIN_RTT_MS 10	   /* in whole ms, smaller RTTs are too coarse to adapt beta */
-#define MAX_RTT_STEP_MS 20	   /* a larger rise of the RTT is not counted as queueing */
+#define TICK_HZ	     1000
+#define LOW_SPEED_MS TICK_HZ /* Delta_L: growth is Reno's in the first second */
+#define SHIFT	     7	     /* alpha and beta are multiples of 2^-7 */
+#define ONE	     (1u << SHIFT)
+#define BETA_MIN     (1u << (SHIFT - 1)) /* 0.5 */
+#define BETA_MAX     102u		 /* 0.8 */
+#define SCALE_SHIFT  3			 /* RTT scaling computes 100 ms/RTT in multiples of 2^-3 */
+#define SCALE_MIN    (1u << (SCALE_SHIFT - 1))
+#define SCALE_MAX    (10u << SCALE_SHIFT)
+#define FACTOR_MAX   (1u << 20) /* bounds alpha, so that it fits into 32 bits */
+/* RTTs below 10 ms are too coarse in whole ms to compute beta from them */
+#define BETA_MIN_RTT_MS 10
+#define MAX_RTT_STEP_MS 20 /* a larger rise of the RTT is not counted as queueing */
 
 enum { ADAPTIVE_BACKOFF, BANDWIDTH_SWITCH, RTT_SCALING, DRAFT_QUADRATIC };
 
 static const struct hw_tunable htcp_tunables[] = {
 	[ADAPTIVE_BACKOFF] = { "adaptive_backoff", "bool",
-			       "keep min RTT/max RTT (0.5 to 0.8) of cwnd instead of half", 1, 0,
-			       1 },
+			       "a loss leaves min RTT/max RTT (0.5 to 0.8) of cwnd instead of half",
+			       1, 0, 1 },
 	[BANDWIDTH_SWITCH] = { "bandwidth_switch", "bool",
-			       "halve cwnd when the throughput changed by more than 20 %", 1, 0,
-			       1 },
-	[RTT_SCALING] = { "rtt_scaling", "bool", "growth per second independent of the RTT", 1, 0,
-			  1 },
+			       "a loss halves cwnd if the throughput changed by more than 20 %", 1,
+			       0, 1 },
+	[RTT_SCALING] = { "rtt_scaling", "bool", "make growth per second independent of the RTT", 1,
+			  0, 1 },
 	[DRAFT_QUADRATIC] = { "draft_quadratic", "bool",
-			      "quadratic coefficient 0.5 of the draft instead of Linux's 0.25", 0,
-			      0, 1 },
+			      "the draft's quadratic coefficient 0.5 instead of Linux's 0.25", 0, 0,
+			      1 },
 };
 
 struct htcp {
-	u32 alpha;	    /* << 7 */
-	u32 beta;	    /* << 7 */
-	u32 modeswitch;	    /* the throughput was stable at the last backoff, so beta may adapt */
-	u32 pkts_acked;	    /* packets ACKed by the latest ACK in Open; growth resets it to 1 */
-	u32 packetcount;    /* packets ACKed since lasttime_ms */
-	u32 min_rtt_ms;	    /* 0 before the first sample */
-	u32 max_rtt_ms;	    /* every backoff moves it 5 % closer to min_rtt_ms */
-	u32 last_cong_ms;   /* time of the last backoff, or of the end of its recovery */
-	u32 undo_available; /* 1: the three fields below are valid */
+	u32 alpha; /* << 7 */
+	u32 beta;  /* << 7 */
+	/* 1: the throughput was stable at the last backoff, so beta may adapt to the RTT */
+	u32 modeswitch;
+	u32 pkts_acked;	  /* packets ACKed by the latest ACK in Open; reset to 1 when cwnd grows */
+	u32 packetcount;  /* packets ACKed since lasttime_ms */
+	u32 min_rtt_ms;	  /* 0 before the first sample */
+	u32 max_rtt_ms;	  /* every backoff moves it 5 % closer to min_rtt_ms */
+	u32 last_cong_ms; /* time of the last backoff, or of the end of its recovery */
+	u32 undo_available; /* 1: the three undo fields below are valid */
 	u32 undo_last_cong_ms;
 	u32 undo_max_rtt_ms;
 	u32 undo_old_max_b;
-	u32 min_b; /* this and the next three: throughputs in packets per second */
+	u32 min_b; /* min_b, max_b, b and old_max_b are throughputs in packets per second */
 	u32 max_b;
 	u32 old_max_b;
 	u32 b;
@@ -95,13 +97,14 @@ static void htcp_measure_throughput(struct htcp *s, u32 cwnd_pkts, u32 acked_pkt
 	u32 b;
 
 	s->packetcount = hw_add_u32(s->packetcount, acked_pkts);
-	/* the difference wraps modulo 2^32, as in Linux: no sample is taken while alpha exceeds
-	 * cwnd */
+	/* as in Linux, the difference wraps modulo 2^32: no throughput sample while alpha
+	 * exceeds cwnd */
 	if (s->packetcount < cwnd_pkts - alpha_pkts || !s->min_rtt_ms || elapsed_ms < s->min_rtt_ms)
 		return;
 	b = hw_scale_u32(s->packetcount, TICK_HZ, elapsed_ms);
 	if ((now_ms - s->last_cong_ms) / s->min_rtt_ms <= 3) {
-		/* up to three round trips after a backoff: begin the measurement anew */
+		/* in the first three round trips after a backoff, begin the measurement of the
+		 * throughput anew */
 		s->b = b;
 		s->min_b = b;
 		s->max_b = b;
@@ -183,7 +186,8 @@ static void htcp_update_alpha(struct htcp *s, const u32 *tun, u32 now_ms)
 		scale = hw_clamp_u32(scale, SCALE_MIN, SCALE_MAX);
 		factor = hw_max_u32((factor << SCALE_SHIFT) / scale, 1);
 	}
-	/* times 2 (1 - beta): a flow's share of the link then does not depend on its beta */
+	/* multiplying alpha by 2 (1 - beta) makes a flow's share of the link independent of its
+	 * beta */
 	s->alpha = 2 * factor * (ONE - s->beta);
 }
 
@@ -211,7 +215,8 @@ static u32 htcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 
 	htcp_update_beta(s, tun);
 	htcp_update_alpha(s, tun, hw_clock_ms(c->now_us));
-	/* reduce the maximum, so that the RTT of an earlier route is forgotten */
+	/* called on a backoff: lower the maximum RTT, so that the RTT of an earlier route is
+	 * forgotten */
 	if (min_ms && max_ms > min_ms)
 		s->max_rtt_ms = min_ms + hw_scale_u32(max_ms - min_ms, 95, 100);
 	return hw_max_u32(hw_scale_u32(c->cwnd_pkts, s->beta, ONE), 2);

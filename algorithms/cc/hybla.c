@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Hybla (Caini and Firrincieli 2004): a flow with a long round trip grows as fast in time as a
- * flow with RTT0. It adds rho^2 packets per window instead of one (port/hybla_law.h), so a
- * flow over a satellite grows like a terrestrial one. A loss halves the window, as in Reno.
- * Hybla's slow start is the startup of the same name.
+ * Hybla (Caini and Firrincieli 2004): the window of a flow with a long round trip grows as fast per
+ * second as that of a flow with the round trip RTT0. It adds rho^2 packets per window instead of
+ * one (port/hybla_law.h), so a flow over a satellite grows like a terrestrial one. A loss halves
+ * the window, as in Reno. Hybla's slow start is the startup of the same name.
  *
  * As in Linux (tcp_hybla.c): growth is per ACK event, whatever the stack counts, and rounded
  * down to 1/128 packet. From cwnd = 16 rho^2 on, growth is therefore slower than the law, and
@@ -20,17 +20,19 @@
 enum { RTT0, GROWTH_BITS, CARRY };
 
 static const struct hw_tunable hybla_tunables[] = {
-	[RTT0] = { "rtt0_ms", "ms", "round trip of the flow that is followed", HW_HYBLA_RTT0_MS, 1,
-		   10000 },
-	[GROWTH_BITS] = { "growth_bits", "bits", "binary places of growth per ACK; Linux: 7", 7, 7,
-			  16 },
+	[RTT0] = { "rtt0_ms", "ms", "round trip of the reference flow that grows equally fast",
+		   HW_HYBLA_RTT0_MS, 1, 10000 },
+	[GROWTH_BITS] = { "growth_bits", "bits", "fractional bits of the growth per ACK; Linux: 7",
+			  7, 7, 16 },
 	[CARRY] = { "carry", "bool",
-		    "one packet per window where growth is rounded to none (Linux 6.x)", 1, 0, 1 },
+		    "grow by one packet per window where the growth per ACK rounds to 0 (Linux "
+		    "6.x)",
+		    1, 0, 1 },
 };
 
 struct hybla {
 	struct hw_hybla rho;
-	u32 part; /* fraction of a packet beyond cwnd, << growth_bits */
+	u32 part; /* fraction of a packet by which the window exceeds cwnd, << growth_bits */
 };
 
 static void hybla_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -60,7 +62,7 @@ static void hybla_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 		hw_reno_cong_avoid(state, tun, c, acked_pkts);
 		return;
 	}
-	/* rho^2 / cwnd; rho_8 is below 2^26 */
+	/* growth per ACK, rho^2 / cwnd; no overflow, because rho_8 is below 2^26 */
 	growth = hw_div_u64((rho_8 * rho_8) << (bits - 2 * HW_HYBLA_RHO_SHIFT), c->cwnd_pkts);
 	if (growth < 1u << bits)
 		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, 1);

@@ -4,12 +4,12 @@
  * much it shrinks (Liu, Basar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion
  * Control Algorithm for High-Speed Networks", VALUETOOLS 2006) as in Linux (tcp_illinois.c).
  *
- * Once per round trip the mean queueing delay da is compared with dm, the largest one seen.
- * Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
- * dm); the fraction that congestion takes rises from 1/8 (da at most dm/10) linearly to 1/2
- * (from 0.8 dm on). Once da has been above dm/100, growth returns to 10 only after theta rounds
- * with da below dm/100. Below win_thresh the law is Reno's. Without queueing delay a random
- * loss p gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
+ * Once per round trip the mean queueing delay da is compared with dm, the largest queueing delay
+ * seen. Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
+ * dm); the fraction by which congestion reduces the window rises from 1/8 (da at most dm/10)
+ * linearly to 1/2 (from 0.8 dm on). Once da has been above dm/100, growth returns to 10 only after
+ * theta rounds with da below dm/100. Below win_thresh the law is Reno's. Without queueing delay a
+ * random loss p gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
  *
  * Differences from Linux: rounds also end while the application does not use the whole window;
  * the curves are computed in 64 bits, so RTTs are not limited to 3.3 s.
@@ -23,9 +23,10 @@
 enum { WIN_THRESH, THETA };
 
 static const struct hw_tunable illinois_tunables[] = {
-	[WIN_THRESH] = { "win_thresh", "packets", "smaller windows are Reno's", 15, 0, 1000000 },
-	[THETA] = { "theta", "rounds", "with little delay before it grows fastest again", 5, 1,
-		    255 },
+	[WIN_THRESH] = { "win_thresh", "packets", "below this cwnd the law is Reno's", 15, 0,
+			 1000000 },
+	[THETA] = { "theta", "rounds",
+		    "rounds with little delay until growth returns to its maximum", 5, 1, 255 },
 };
 
 #define ALPHA_SHIFT 7
@@ -39,11 +40,12 @@ static const struct hw_tunable illinois_tunables[] = {
 struct illinois {
 	struct hw_round round;
 	u32 rtt_max_us;
-	u32 acked_pkts; /* packets ACKed by the latest ACK; growth resets it to 1 */
+	u32 acked_pkts; /* packets ACKed by the latest ACK; reset to 1 when cwnd grows */
 	u32 alpha;	/* packets per window << 7 */
 	u32 beta;	/* part of cwnd << 6 */
-	u32 rounds_low; /* rounds with da below dm/100 since growth was last at its maximum */
-	u32 was_above;	/* da was above dm/100, so 10 is only allowed after theta rounds below */
+	u32 rounds_low; /* rounds with da below dm/100 since alpha was last at its maximum */
+	/* da was above dm/100, so alpha returns to 10 only after theta rounds with da below */
+	u32 was_above;
 };
 
 static void illinois_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -115,7 +117,7 @@ static void illinois_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	if (ack->rtt_us >= 0)
 		s->rtt_max_us = hw_max_u32(s->rtt_max_us,
 					   hw_clamp_u32((u32)ack->rtt_us, 1, HW_RTT_MOST_US));
-	/* Linux does not end rounds during a reduction */
+	/* while cwnd is being reduced, Linux does not end rounds */
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
 		return;
 	if (hw_round_is_over(&s->round, c))
@@ -129,7 +131,7 @@ static void illinois_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, 
 	u64 grown;
 
 	(void)tun;
-	/* Illinois counts packets even if the stack counts ACKs */
+	/* Illinois counts ACKed packets, even on stacks that count ACKs */
 	c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->counts_acks ? s->acked_pkts : acked_pkts);
 	s->acked_pkts = 1;
 	grown = (u64)c->cwnd_cnt * s->alpha >> ALPHA_SHIFT;

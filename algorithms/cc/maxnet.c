@@ -20,16 +20,16 @@
  * `price_scale`, 1/32 by default, with interval = 2 s; docs/maxnet.md has the analysis and what
  * else was tried. price_scale=1024,interval_ms=1000 is the law in seconds.
  *
- * In the printed law eta grows too far, because cwnd may follow est by only two packets per
- * ACK, and it then takes long to fall: on a path without congestion the start never ends. Here
- * eta waits for cwnd (anti-windup). This does not change the equilibrium; anti_windup=off gives
- * the printed law. eta also does not change while cwnd is not used. It is never below 0, where
- * est would be below p3. The first value of eta makes est equal to cwnd.
+ * In the printed law eta grows too far, because cwnd may follow est by only two packets per ACK,
+ * and it then takes long to fall: on a path without congestion the start never ends. Here eta waits
+ * for cwnd (anti-windup). This does not change the equilibrium; anti_windup=off gives the printed
+ * law. eta also does not change while the flow does not use its cwnd. eta is never below 0, because
+ * est would then be below p3. The first value of eta makes est equal to cwnd.
  *
- * The window has a fractional part, which cwnd realizes over several round trips. It is at
- * least two packets. Losses and marks change nothing: the law's window also applies in
- * Recovery. In Loss, after a timeout, TCP sets cwnd (section III.C), and the law continues
- * from there with its previous eta.
+ * The window has a fractional part: over several round trips, cwnd alternates between the whole
+ * numbers below and above. The window is at least two packets. Losses and marks change nothing: the
+ * law's window also applies in Recovery. In Loss, after a timeout, TCP sets cwnd (section III.C),
+ * and the law continues from there with its previous eta.
  *
  * Until a router answers, and when none answers any more (fall_back.h), the law is Reno's (RFC
  * 5681). A silent bottleneck goes unnoticed if another router on the path answers.
@@ -55,27 +55,32 @@ enum {
 };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[P1] = { "p1", "packets", "drives eta up, by p1/cwnd per ACK", 6, 1, 1000 },
-	[P2] = { "p2", "1", "drives eta down, by the price", 1, 1, 1000 },
-	[P3] = { "p3", "packets", "the target at an exponent of 0", 2, 1, 1000 },
-	[P4] = { "p4", "1", "severity of the reaction to the price", 15, 0, 1000 },
-	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per ACK", 2, 1, 1000 },
-	[MAX_DECREMENT] = { "max_decrement", "packets", "most reduction per ACK", 20, 1, 1000 },
-	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
-	[PRICE_SCALE] = { "price_scale", "1/1024", "factor of the price in the law", 32, 1, 4096 },
+	[P1] = { "p1", "packets", "eta rises by p1/cwnd per ACK", 6, 1, 1000 },
+	[P2] = { "p2", "1", "weight of the price in the decrease of eta", 1, 1, 1000 },
+	[P3] = { "p3", "packets", "target window if the exponent of the law is 0", 2, 1, 1000 },
+	[P4] = { "p4", "1", "weight of the price in the exponent of the target window", 15, 0,
+		 1000 },
+	[MAX_INCREMENT] = { "max_increment", "packets", "largest growth of cwnd per ACK", 2, 1,
+			    1000 },
+	[MAX_DECREMENT] = { "max_decrement", "packets", "largest reduction of cwnd per ACK", 20, 1,
+			    1000 },
+	[INTERVAL_MS] = { "interval_ms", "ms", "constant interval in the law", 2000, 1, 100000 },
+	[PRICE_SCALE] = { "price_scale", "1/1024", "factor by which the law multiplies the price",
+			  32, 1, 4096 },
 	[PATIENCE] = HW_PATIENCE,
-	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for cwnd", 1, 0, 1 },
+	[ANTI_WINDUP] = { "anti_windup", "bool",
+			  "eta does not grow while cwnd is below the target window", 1, 0, 1 },
 };
 
 #define WINDOW_SHIFT HW_VALUE_SHIFT
 #define ONE_PKT	     (1 << WINDOW_SHIFT)
 #define LEAST_PKTS   2
 #define MOST_PKTS    0x7fffffffu
-/* cwnd counts as used if at most so many of its packets are unused (tcp_max_burst of Linux
- * 2.6). */
+/* The flow counts as using its whole cwnd if at most so many packets of cwnd are unused
+ * (tcp_max_burst of Linux 2.6). */
 #define SLACK_PKTS 3
-/* Bounds that prevent overflow: a price of 4096 base RTTs, and an exponent larger than that of
- * any window. */
+/* Bounds that prevent overflow: the price is at most 4096 base RTTs, and the exponent is larger
+ * than any window needs. */
 #define RATIO_MOST (1ull << (HW_EXP_SHIFT + 12))
 #define ETA_MOST   (1ll << (HW_EXP_SHIFT + 20))
 
@@ -83,17 +88,17 @@ struct maxnet {
 	struct hw_fall_back fall_back;
 	s64 eta;    /* << HW_EXP_SHIFT */
 	u64 window; /* packets << WINDOW_SHIFT */
-	u32 price;  /* latest price that came back, in HW_PRICE_NS; 0: no router has answered */
-	/* sum over time of the window minus cwnd, in packets << WINDOW_SHIFT times round
-	 * trips */
+	/* latest price that the receiver echoed, in HW_PRICE_NS; 0: no router has answered */
+	u32 price;
+	/* integral of the window minus cwnd, in (packets << WINDOW_SHIFT) times round trips */
 	s32 owed;
-	u8 is_priced;  /* MaxNet's law applies, not Reno's */
-	u8 is_held;    /* cwnd grew by max_increment and did not reach the target */
-	u8 extra_pkts; /* 1: cwnd is the window rounded up */
+	u8 is_priced;  /* 1: MaxNet's law applies, 0: Reno's */
+	u8 is_held;    /* cwnd grew by max_increment, but is still below the target window est */
+	u8 extra_pkts; /* 1: cwnd is MaxNet's window rounded up, 0: rounded down */
 	u8 unused[5];
 };
 
-/* price/baseRTT times price_scale, << HW_EXP_SHIFT, at most RATIO_MOST. */
+/* The ratio price/baseRTT times price_scale, << HW_EXP_SHIFT, at most RATIO_MOST. */
 static u64 maxnet_ratio(const struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 price_us = (u64)s->price * (HW_PRICE_NS / 1000);
@@ -109,7 +114,7 @@ static s64 maxnet_bounded(s64 eta)
 	return eta < ETA_MOST ? eta : ETA_MOST;
 }
 
-/* Sets MaxNet's window to TCP's cwnd. */
+/* Makes MaxNet's window equal to TCP's cwnd. */
 static void maxnet_adopt_window(struct maxnet *s, const struct hw_conn *c)
 {
 	u32 pkts = hw_clamp_u32(c->cwnd_pkts, LEAST_PKTS, MOST_PKTS);
@@ -120,8 +125,8 @@ static void maxnet_adopt_window(struct maxnet *s, const struct hw_conn *c)
 	s->is_held = 0;
 }
 
-/* Called for the first price, and for the first after routers were silent. Sets eta so that est
- * equals cwnd. */
+/* Called when routers answer for the first time, or again after they were silent. Sets eta so
+ * that the target window est equals cwnd. */
 static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 ratio = maxnet_ratio(s, tun, c);
@@ -199,7 +204,8 @@ static void maxnet_law(struct maxnet *s, const u32 *tun, struct hw_conn *c, u32 
 	maxnet_round(s, c, acked_pkts);
 }
 
-/* The control without a price: Reno's growth. Reno's reduction happens when Recovery begins. */
+/* Congestion avoidance without a price: Reno's growth. Reno's reduction happens when Recovery
+ * begins. */
 static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 {
 	if (!may_grow || c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
@@ -207,7 +213,8 @@ static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 	hw_reno_grow(c, c->counts_acks ? 1 : acked_pkts);
 }
 
-/* Returns whether a router answers, and switches between MaxNet's law and Reno's. */
+/* Returns whether a router answers. Switches to MaxNet's law when routers answer, and to Reno's
+ * when they are silent. */
 static void maxnet_check_routers(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 is_alone = hw_falls_back(&s->fall_back, c, tun[PATIENCE]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * MPCP's sender (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM CCR
- * 39(5), 2009, described in "RAPPEP", 2010). Its law is not published there. This file uses
- * the law of VCP's ns-2 model for a load factor that is not encoded (vcp-src), with the middle
+ * 39(5), 2009, described in "RAPPEP", 2010). These texts do not contain the sender's law. This file
+ * uses the law of VCP's ns-2 model for a load factor that is not encoded (vcp-src), with the middle
  * of the level that the pieces form (../port/mpcp_levels.h). Per ACKed packet
  *
  *   w += (1 + m)^(rtt/t_rho) - 1 + alpha s/w,   m = kappa (1/LF - 1), 1/16 below 80 %
@@ -11,12 +11,12 @@
  * all at the same rate, with a load factor slightly above 1 of the target.
  *
  * Here s = (rtt/t_rho)^2 for round trips up to 1 s (hw_additive_scale), so the rates converge
- * whatever the round trips are. VCP's ns-2 model divides by 100 ms instead of t_rho; with the
- * 200 ms of VCP's paper the queue of converged flows is a quarter as long. Differences from the
- * model: the window falls with every ACK in Open and Disorder, grows only if it is used, and
- * belongs to the stack in Recovery. Losses and timeouts follow Reno, with slow start after a
- * timeout but not at the start. With on_loss=keep a loss changes nothing as long as routers
- * write. That is right if all losses come from the medium or from a router that takes part, but
+ * whatever the round trips are. VCP's ns-2 model divides by 100 ms instead of t_rho; with the 200
+ * ms of VCP's paper the queue of converged flows is a quarter as long. Differences from the model:
+ * the window falls with every ACK in Open and Disorder, grows only if the flow uses it, and the
+ * stack sets it in Recovery. Losses and timeouts follow Reno, with slow start after a timeout but
+ * not at the start. With on_loss=keep a loss does not change the window as long as routers write
+ * levels. That is right if all losses come from the medium or from a router that takes part, but
  * unfair to others if the bottleneck is a silent router.
  *
  * Level 0 means that no router wrote. After patience_rtts with level 0, or with no answer, the
@@ -24,17 +24,18 @@
  */
 #include "../port/mpcp_levels.h"
 
-#define REMEMBERED 16 /* the pieces of so many latest packets are kept */
+#define REMEMBERED 16 /* number of latest packets whose pieces are kept */
 
 enum { PIECES, ALPHA, ON_LOSS, PATIENCE };
 enum { HALVE, KEEP };
 
 static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
-	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
-	/* twice the default of other protocols, because a level needs several packets, and a
-	 * flow may send only one per round trip */
+	[ALPHA] = { "alpha", "packets", "growth per round trip for an RTT of t_rho, 200 ms", 1, 1,
+		    64 },
+	[ON_LOSS] = { "on_loss", "halve|keep", "what a loss does to cwnd", HALVE, HALVE, KEEP },
+	/* the default is twice that of other protocols: a level needs several packets, and a
+	 * flow may send only one packet per round trip */
 	[PATIENCE] = { "patience_rtts", "round trips",
 		       "without a router's answer, and 200 ms, until it falls back to Reno", 8, 1,
 		       1000 },
@@ -42,10 +43,10 @@ static const struct hw_tunable mpcp_tunables[] = {
 
 struct mpcp {
 	struct hw_fall_back fall_back;
-	/* received pieces: two bits per packet, the lowest two for latest_id, the next for
-	 * the packet before */
+	/* received pieces, two bits per packet: the lowest two bits are of packet latest_id, the
+	 * next two of the packet before it */
 	u32 pieces;
-	u32 fraction;	/* fraction of a packet beyond cwnd, in units of 2^-30 */
+	u32 fraction; /* fraction of a packet by which the window exceeds cwnd, in units of 2^-30 */
 	u32 acked_pkts; /* packets acknowledged by the latest ACK */
 	u16 latest_id;	/* IP identification */
 	u8 level;	/* 0: none is known */
@@ -141,8 +142,8 @@ static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	hw_window_grow(c, &s->fraction, by + hw_additive_part(c, scale, pkts));
 }
 
-/* Whether losses leave the window unchanged: with on_loss=keep, while routers answer. Overload
- * is then signalled by a router, so a loss need not reduce the window. */
+/* Whether a loss leaves the window unchanged. This is so with on_loss=keep while routers answer:
+ * routers then signal overload, so a loss need not reduce the window. */
 static u32 mpcp_keeps_window(const struct mpcp *s, const u32 *tun)
 {
 	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;

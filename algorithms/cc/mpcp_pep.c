@@ -7,8 +7,8 @@
  *
  *   w += (1 + m)^(d/t_rho) - 1 + s/w0,   m = kappa (1/LF - 1), 1/4 below 50 %
  *
- * Here d is the smallest round trip seen, w0 the window at the beginning of the present round
- * trip, and s = alpha (d/t_rho)^2. These differences are ours:
+ * Here d is the smallest round trip seen, w0 the window at the beginning of the present round trip,
+ * and s = alpha (d/t_rho)^2. The law differs from that of cc/mpcp.c, by our own choice:
  * - m keeps growing below 80 %, by VCP's own formula: VCP stops at 80 % because its two bits
  *   end there, but here the exact load is known ("LFPs is allowed to use the accurate LF",
  *   section III.A). In a round trip the window at most doubles, as in slow start; round trips
@@ -25,7 +25,7 @@ static const struct hw_tunable mpcp_pep_tunables[] = {
 	[HW_LOCAL_ALPHA] = HW_LOCAL_TUNABLE_ALPHA,
 };
 
-/* Capacity divided by demand, with 30 fractional bits, at most 2. */
+/* The link's capacity divided by its demand, with 30 fractional bits, at most 2. */
 static u64 mpcp_pep_rest(const struct hw_monitor *m)
 {
 	u64 most = 2 * HW_STEP_ONE;

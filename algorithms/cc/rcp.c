@@ -24,16 +24,18 @@ enum { IDLE, PATIENCE };
 enum { LAST, PROBE };
 
 static const struct hw_tunable rcp_tunables[] = {
-	[IDLE] = { "idle", "last|probe", "rate after idle times", LAST, LAST, PROBE },
+	[IDLE] = { "idle", "last|probe",
+		   "after idle times, send at the last rate or wait for a new one", LAST, LAST,
+		   PROBE },
 	[PATIENCE] = HW_PATIENCE,
 };
 
-#define WINDOWS	       2 /* cwnd is so many times the rate times the round trip */
+#define WINDOWS	       2 /* cwnd is this many bandwidth-delay products of the pacing rate */
 #define LEAST_PKTS     4
 #define PROBE_PKTS     2
 #define FIRST_RTT_US   1000000
 #define US_PER_S       1000000
-#define MOST_WINDOW_US 100000000 /* longest round trip that is used to compute cwnd */
+#define MOST_WINDOW_US 100000000 /* a longer round trip counts as 100 s when cwnd is computed */
 
 struct rcp {
 	u64 rate_Bps; /* latest answer; 0: none */
@@ -51,7 +53,8 @@ static void rcp_apply_rate(const struct rcp *s, struct hw_conn *c)
 	u64 pkts = hw_div_u64(rate_Bps * WINDOWS * rtt_us / US_PER_S, pkt_bytes) + LEAST_PKTS;
 
 	c->pacing_rate_Bps = s->rate_Bps;
-	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1; /* packets leave one by one */
+	/* packets leave one by one, if the stack does not count ACKs */
+	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1;
 	c->cwnd_pkts = hw_min_u32(hw_saturate_u32(pkts), c->cwnd_clamp_pkts);
 	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
 }
@@ -63,8 +66,8 @@ static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	(void)ack;
 	if (!hw_falls_back(&s->fall_back, c, tun[PATIENCE]) || !s->rate_Bps)
 		return;
-	/* RCP's window was too large to limit the flow, so Reno begins with the packets in
-	 * flight */
+	/* RCP's cwnd is too large to limit the flow, so Reno begins with the packets in flight
+	 * as cwnd */
 	s->rate_Bps = 0;
 	c->pacing_rate_Bps = 0;
 	c->pacing_chunk_pkts = 0;

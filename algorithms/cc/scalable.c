@@ -12,7 +12,7 @@
  */
 #include "../port/reno_law.h"
 
-#define ACKS_PER_PKT 50	 /* on stacks that count ACKs */
+#define ACKS_PER_PKT 50	 /* default of ai_cnt on stacks that count ACKs */
 #define PKTS_PER_PKT 100 /* where packets are */
 #define LOSS_SHIFT   3	 /* an eighth */
 
@@ -20,7 +20,7 @@ enum { AI_CNT };
 
 static const struct hw_tunable scalable_tunables[] = {
 	[AI_CNT] = { "ai_cnt", "ACKs",
-		     "counted per packet of growth; 0: 50 on stacks that count ACKs, else 100", 0,
+		     "ACKs per packet of growth; 0: 50 on stacks that count ACKs, otherwise 100", 0,
 		     0, 65535 },
 };
 

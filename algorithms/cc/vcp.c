@@ -35,31 +35,32 @@
 #define XI	       (HW_STEP_ONE / 16)
 #define MAX_SCALE_PKTS 64 /* paced windows */
 #define QUEUE_US       50000
-#define ENOUGH_PKTS    8 /* so many RTT samples of a round trip are needed to detect a queue */
+#define ENOUGH_PKTS    8 /* a round trip needs so many RTT samples before they can show a queue */
 #define QUEUE_LASTS_US (2 * HW_LOAD_INTERVAL_US)
 
 enum { AI_UNIT, ALPHA, PATIENCE };
 
 static const struct hw_tunable vcp_tunables[] = {
 	[AI_UNIT] = { "ai_unit_ms", "ms",
-		      "round trip that gains alpha per round trip; 100 in ns-2, 200 in the paper",
+		      "RTT with which alpha is the growth per round trip; ns-2: 100, paper: 200",
 		      100, 10, 10000 },
-	[ALPHA] = { "alpha", "packets", "growth per such round trip at high load", 1, 1, 64 },
+	[ALPHA] = { "alpha", "packets", "growth per round trip of ai_unit_ms at high load", 1, 1,
+		    64 },
 	[PATIENCE] = HW_PATIENCE,
 };
 
 enum vcp_phase {
-	VCP_READY = 0,	/* an answer of overload reduces the window */
-	VCP_FROZEN = 1, /* for t_rho after a reduction the window does not change */
-	VCP_SLOW = 2,	/* for a round trip after that it grows as at high load */
+	VCP_READY = 0,	/* an answer that signals overload (region over) reduces the window */
+	VCP_FROZEN = 1, /* for t_rho after a reduction the window stays constant */
+	VCP_SLOW = 2,	/* in the round trip after VCP_FROZEN the window grows as at high load */
 };
 
 struct vcp {
 	struct hw_fall_back fall_back;
-	u64 until_us;	  /* end of the phase */
-	u64 pace_Bps;	  /* the pacing rate that VCP set; 0: none */
-	u64 queued_us;	  /* when RTTs began to show a queue at low load; 0: no queue */
-	u32 fraction;	  /* fraction of a packet beyond cwnd, in units of 2^-30 */
+	u64 until_us;  /* end of the present phase (VCP_FROZEN or VCP_SLOW) */
+	u64 pace_Bps;  /* the pacing rate that VCP set; 0: none */
+	u64 queued_us; /* when RTTs began to show a queue while answers signal low; 0: no queue */
+	u32 fraction; /* fraction of a packet by which the window exceeds cwnd, in units of 2^-30 */
 	u32 acked_pkts;	  /* packets acknowledged by the latest ACK */
 	u8 region;	  /* load region in the latest answer (enum vcp_region) */
 	u8 phase;	  /* enum vcp_phase */
@@ -68,10 +69,10 @@ struct vcp {
 	u32 round_pkts;	  /* packets acknowledged with an RTT sample in this round trip */
 	u32 base_rtt_us;  /* shortest RTT of packets that were sent once; HW_U32_MAX: none yet */
 	u32 retrans_pkts; /* c->retrans_pkts at the latest ACK */
-	u32 resent_end;	  /* sequence number after the last retransmission */
-	u8 is_resent;	  /* some retransmission is not acknowledged yet */
-	u8 is_prompt;	  /* an ACK of the round covered several packets */
-	u8 has_queue;	  /* the RTTs of the latest round trip show a queue */
+	u32 resent_end;	  /* sequence number after the last byte that was retransmitted */
+	u8 is_resent;	  /* 1: a retransmission has not been acknowledged yet */
+	u8 is_prompt; /* 1: an ACK of this round covered several packets, so it was not delayed */
+	u8 has_queue; /* the RTTs of the latest round trip show a queue */
 };
 
 static void vcp_begin_round(struct vcp *s, const struct hw_conn *c)
@@ -135,7 +136,7 @@ static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us
 	if (rtt_us > 0 && !s->is_resent)
 		s->base_rtt_us = hw_min_u32(s->base_rtt_us, (u32)rtt_us);
 	if (s->is_resent && !hw_after(s->resent_end, c->snd_una))
-		s->is_resent = 0; /* RTTs count again from the next ACK on */
+		s->is_resent = 0; /* from the next ACK on, RTT samples count again */
 }
 
 /* The shortest round trip, at least the stack's minimum RTT. The stack's minimum expires after
@@ -146,11 +147,11 @@ static u32 vcp_base_rtt_us(const struct vcp *s, const struct hw_conn *c)
 }
 
 /*
- * Checks whether round trips exceed the shortest one by more than the queueing delay that a
- * link with VCP would have at low load. It uses the shortest RTT of a whole window: a delayed
- * ACK of one packet may have waited for the next packet, but an ACK of several is prompt. A
- * round of few packets, all with long RTTs, only confirms a queue that is already known, if one
- * of its ACKs was prompt.
+ * Checks whether round trips exceed the shortest one by more than the queueing delay that a link
+ * with VCP would have at low load. It uses the shortest RTT of a whole window: a delayed ACK of one
+ * packet may have waited for the next packet, but an ACK of several is prompt. A round of few
+ * packets that all have long RTTs does not reveal a new queue. It confirms a queue that an earlier
+ * round has shown, if one of its ACKs was prompt.
  */
 static void vcp_check_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
 {
@@ -170,8 +171,9 @@ static void vcp_check_rtt(struct vcp *s, const struct hw_conn *c, const struct h
 	vcp_begin_round(s, c);
 }
 
-/* Whether an answer of low load is believed. If RTTs show a queue, it is believed only for
- * QUEUE_LASTS_US, by which time a router with VCP would have noticed the queue. */
+/* Whether the sender believes an answer that signals low load. If RTTs show a queue, the sender
+ * believes such an answer only for QUEUE_LASTS_US, by which time a router with VCP would have
+ * noticed the queue. */
 static int vcp_trusts_low(struct vcp *s, const struct hw_conn *c)
 {
 	if (!s->has_queue) {
@@ -211,7 +213,7 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 	}
 }
 
-/* The rate that spreads a small window over a long round trip; 0: no pacing. */
+/* The pacing rate that spreads a small window over a long round trip; 0: no pacing. */
 static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 {
 	u32 steps = 1, step_us;
@@ -226,8 +228,8 @@ static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 	return ((u64)c->mss_bytes + c->header_bytes) * 1000000 / step_us;
 }
 
-/* Sets the pacing rate, except if something else set one, such as a startup that paces its
- * first window. */
+/* Sets the pacing rate, but keeps a pacing rate that VCP has not set, such as that of a startup
+ * that paces its first window. */
 static void vcp_pace(struct vcp *s, struct hw_conn *c)
 {
 	u64 rate_Bps;

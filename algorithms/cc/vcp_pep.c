@@ -9,11 +9,11 @@
  *   high  w += s/w0, the additive growth of ../port/local.h
  *   over  from 100 % on: w -= 1/8
  *
- * Here d is the smallest round trip seen, t_rho = 200 ms, and w0 the window at the beginning
- * of the present round trip. The differences from cc/vcp.c are ours, because the load seen
- * here is not a round trip old: d/t_rho is not bounded by 2.5, and the window does not fall by
- * 1/8 at once and then wait for a round trip. The fall is spread over a round trip, for as
- * long as the load is over.
+ * Here d is the smallest round trip seen, t_rho = 200 ms, and w0 the window at the beginning of the
+ * present round trip. The law differs from that of cc/vcp.c by our own choice, because the load
+ * that this sender sees is not a round trip old: d/t_rho is not bounded by 2.5, and the window does
+ * not fall by 1/8 at once and then wait for a round trip. The fall is spread over a round trip, for
+ * as long as the load is over.
  *
  * The load region is less than the monitor knows; mpcp_pep uses the load itself. This control
  * is for comparison.

@@ -26,21 +26,24 @@
 enum { ALPHA, BETA, GAMMA };
 
 static const struct hw_tunable vegas_tunables[] = {
-	[ALPHA] = { "alpha", "packets", "grows with fewer in the queue", 2, 1, 10000 },
-	[BETA] = { "beta", "packets", "shrinks with more in the queue", 4, 1, 10000 },
-	[GAMMA] = { "gamma", "packets", "slow start ends with more in the queue", 1, 1, 10000 },
+	[ALPHA] = { "alpha", "packets", "cwnd grows if fewer packets of the flow are queued", 2, 1,
+		    10000 },
+	[BETA] = { "beta", "packets", "cwnd shrinks if more packets of the flow are queued", 4, 1,
+		   10000 },
+	[GAMMA] = { "gamma", "packets", "slow start ends if more packets of the flow are queued", 1,
+		    1, 10000 },
 };
 
-#define LEAST_SAMPLES 3 /* of three RTT samples at least one is not from a delayed ACK */
+#define LEAST_SAMPLES 3 /* of three RTT samples, delayed ACKs distort at most two */
 
-/* The action that congestion avoidance takes after a round. */
+/* What congestion avoidance does to cwnd after a round. */
 enum vegas_due { NOTHING, RENO, COMPARE, LEAVE_START };
 
 struct vegas {
 	struct hw_round round;
-	u32 queued_x256; /* queued packets in the last round, << 8 */
+	u32 queued_x256; /* packets that were queued in the last round, << 8 */
 	u8 due;		 /* enum vegas_due */
-	u8 is_off;	 /* the state is not Open, so growth is Reno's */
+	u8 is_off;	 /* 1: the state is not Open, so growth is Reno's */
 };
 
 static void vegas_restart(struct vegas *s, const struct hw_conn *c)
@@ -87,8 +90,8 @@ static void vegas_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 		hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
 		break;
 	case LEAVE_START:
-		/* set cwnd to the window that the present rate needs, plus one packet for
-		 * rounding */
+		/* set cwnd to what the present rate needs at the smallest RTT, plus one packet
+		 * for rounding */
 		hw_set_window(c, c->cwnd_pkts - hw_min_u32(s->queued_x256 >> 8, c->cwnd_pkts) + 1);
 		break;
 	case COMPARE:

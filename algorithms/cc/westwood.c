@@ -23,13 +23,15 @@
 #define US_PER_S	1000000ull
 
 struct westwood {
-	u64 window_us;	     /* when the measurement of the next rate began */
-	u32 window_pkts;     /* packets delivered when that measurement began, modulo 2^32 */
-	u32 rate_filtered_1; /* delivery rate after one filter, packets/s << 8; 0: none yet */
-	u32 rate;	     /* delivery rate after both filters, packets per second << 8 */
-	u32 rtt_us;	     /* the latest RTT sample; 0 before the first */
-	u32 min_rtt_us;	     /* the smallest RTT sample; 0 before the first */
-	u32 forget_min_rtt;  /* set by a timeout: the next RTT sample replaces min_rtt_us */
+	u64 window_us; /* when the measurement of the next rate began */
+	/* delivered_pkts when the measurement of the next rate began, modulo 2^32 */
+	u32 window_pkts;
+	/* delivery rate after the first of two filters, packets/s << 8; 0: none yet */
+	u32 rate_filtered_1;
+	u32 rate;	    /* delivery rate after both filters, packets per second << 8 */
+	u32 rtt_us;	    /* the latest RTT sample; 0 before the first */
+	u32 min_rtt_us;	    /* the smallest RTT sample; 0 before the first */
+	u32 forget_min_rtt; /* set by a timeout: the next RTT sample replaces min_rtt_us */
 };
 
 static void westwood_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -82,7 +84,7 @@ static void westwood_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	s->forget_min_rtt = 0;
 }
 
-/* The packets that the path carries in its smallest round trip. */
+/* The number of packets that the measured delivery rate delivers in the smallest round trip. */
 static u32 westwood_window(const struct westwood *s)
 {
 	u64 pkts = ((u64)s->rate * s->min_rtt_us / US_PER_S) >> RATE_SHIFT;
@@ -107,8 +109,8 @@ static void westwood_event(void *state, const u32 *tun, struct hw_conn *c, u8 ev
 	}
 }
 
-/* The floor of rate halving: the delivery rate times the smallest RTT, even if that is above
- * Reno's ssthresh. */
+/* The lowest cwnd to which rate halving may reduce: the delivery rate times the smallest RTT,
+ * even if that is above Reno's ssthresh. */
 static u32 westwood_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)tun;

@@ -28,19 +28,20 @@ enum { INITIAL, AGING, ON_LOSS, PATIENCE };
 enum { HALVE, KEEP };
 
 static const struct hw_tunable xcp_tunables[] = {
-	[INITIAL] = { "initial_pkts", "packets", "first cwnd; 0: the stack's", 0, 0, 1000 },
-	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away", 500,
-		    0, 1000 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
+	[INITIAL] = { "initial_pkts", "packets", "initial cwnd; 0: the stack's", 0, 0, 1000 },
+	[AGING] = { "aging", "1/1000", "part of the unused window that is removed per round trip",
+		    500, 0, 1000 },
+	[ON_LOSS] = { "on_loss", "halve|keep", "what a loss does to cwnd", HALVE, HALVE, KEEP },
 	[PATIENCE] = HW_PATIENCE,
 };
 
-/* cwnd counts as used if at most an eighth of it plus SPARE_PKTS packets is unused. */
+/* The flow counts as using its whole cwnd if at most an eighth of cwnd plus SPARE_PKTS packets
+ * are unused. */
 #define SPARE_PKTS 3
 #define US_PER_S   1000000
 
 struct xcp {
-	u64 part; /* fraction of a packet beyond cwnd, in 10^-6 bytes */
+	u64 part; /* fraction of a packet by which the window exceeds cwnd, in 10^-6 bytes */
 	struct hw_fall_back fall_back;
 	u32 round_end; /* the round trip is over when this sequence number is acknowledged */
 	u32 used_pkts; /* most packets in flight during this round trip */
@@ -65,7 +66,8 @@ static void xcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	hw_falls_back(&s->fall_back, c, tun[PATIENCE]);
 }
 
-/* Reno's law if no router answers, and after a timeout; otherwise routers decide. */
+/* Reno's law applies if no router answers, and after a timeout; otherwise the routers' feedback
+ * changes cwnd. */
 static void xcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	struct xcp *s = state;
@@ -84,7 +86,8 @@ static u32 xcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_ssthresh(0, 0, c);
 }
 
-/* With on_loss=keep, the kept window is also the floor of rate halving. */
+/* With on_loss=keep a loss leaves the window as it is, so rate halving must not go below that
+ * window, either. */
 static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	struct xcp *s = state;
@@ -94,7 +97,7 @@ static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_min_cwnd(0, 0, c);
 }
 
-/* The window after idle times is at most the first one (RFC 5681, section 4.1). */
+/* After an idle time the window is at most the initial window (RFC 5681, section 4.1). */
 static void xcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct xcp *s = state;
@@ -122,7 +125,7 @@ static u32 xcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 	return 1;
 }
 
-/* Once per round trip: if the window was not used, reduces its unused part by p. */
+/* Once per round trip: if part of the window was not used, reduces that part by the fraction p. */
 static void xcp_age(struct xcp *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 used_pkts = hw_add_u32(s->used_pkts, SPARE_PKTS + c->cwnd_pkts / 8);
@@ -137,7 +140,7 @@ static void xcp_age(struct xcp *s, const u32 *tun, struct hw_conn *c)
 	s->used_pkts = 0;
 }
 
-/* Changes the window by the assigned throughput change times the round trip. */
+/* Changes the window by the throughput change that routers assigned, times the round trip. */
 static void xcp_change_window(struct xcp *s, struct hw_conn *c, u32 *window_pkts, s32 change_Bps)
 {
 	u64 pkt = ((u64)c->mss_bytes + c->header_bytes) * US_PER_S;

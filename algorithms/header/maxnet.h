@@ -24,14 +24,15 @@
 #define HW_PRICE_MOST	 0xffffffu
 
 struct hw_maxnet_fields {
-	u32 echo;  /* price of the latest packet that came the other way; 0: no router wrote */
-	u32 price; /* highest price of the routers passed so far; 0: no router wrote */
+	/* price of the latest packet in the other direction; 0: no router wrote a price */
+	u32 echo;
+	u32 price; /* highest price of the routers passed so far; 0: no router wrote a price */
 };
 
 static const __attribute__((unused)) struct hw_field hw_maxnet_header_fields[] = {
-	{ "echo", "10 us", "price of the latest packet of the other direction",
+	{ "echo", "10 us", "price of the latest packet in the other direction",
 	  __builtin_offsetof(struct hw_maxnet_fields, echo), 4 },
-	{ "price", "10 us", "highest price of the routers so far",
+	{ "price", "10 us", "highest price of the routers passed so far",
 	  __builtin_offsetof(struct hw_maxnet_fields, price), 4 },
 };
 

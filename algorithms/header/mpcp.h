@@ -28,7 +28,7 @@
 #define MPCP_OPTION	  253
 #define MPCP_OPTION_BYTES 8
 #define MPCP_IDENTIFIER	  0x484d /* "HM" */
-#define MPCP_ANSWERED	  8	 /* an answer has the pieces of so many packets */
+#define MPCP_ANSWERED	  8	 /* number of packets whose pieces one answer contains */
 
 #define MPCP_MIN_PIECES 2
 #define MPCP_MAX_PIECES 3
@@ -38,7 +38,7 @@ struct mpcp_fields {
 };
 
 static const __attribute__((unused)) struct hw_field mpcp_header_fields[] = {
-	{ "piece", "1|2|3", "1 and this packet's digit of the level",
+	{ "piece", "1|2|3", "1 plus this packet's digit of the level",
 	  __builtin_offsetof(struct mpcp_fields, piece), 1 },
 };
 
@@ -64,7 +64,8 @@ struct mpcp_answer_fields {
 static const __attribute__((unused)) struct hw_field mpcp_answer_header_fields[] = {
 	{ "latest_id", "packets", "IP identification of the latest packet",
 	  __builtin_offsetof(struct mpcp_answer_fields, latest_id), 2 },
-	{ "pieces", "bits", "pieces of it and of seven before, two bits each from the lowest on",
+	{ "pieces", "bits",
+	  "pieces of the latest eight packets, two bits each, the latest packet lowest",
 	  __builtin_offsetof(struct mpcp_answer_fields, pieces), 2 },
 };
 
@@ -95,9 +96,9 @@ static inline void mpcp_answer_emit(const void *fields, u8 *bytes)
 }
 
 /*
- * Adds the pieces of an answer (`more`, up to packet more_id) to a longer history (`pieces`):
- * that of the `room` packets up to *latest_id. Older pieces are ignored. Updates *latest_id,
- * and returns the history.
+ * Merges the pieces of an answer (`more`, which ends with packet more_id) into a longer history
+ * (`pieces`), which covers the `room` packets up to *latest_id. Ignores pieces that are older than
+ * the history. Updates *latest_id, and returns the new history.
  */
 static inline u32 mpcp_merge(u32 pieces, u16 *latest_id, u32 room, u32 more, u16 more_id)
 {

@@ -44,7 +44,8 @@ static inline u64 hw_qs_rate_Bps(u32 code)
 	return code ? (u64)HW_QS_STEP_Bps << hw_min_u32(code, HW_QS_MAX_CODE) : 0;
 }
 
-/* The largest code whose rate is not above rate_Bps. Routers and receivers grant this code. */
+/* Rounds a rate down: the largest code whose rate is at most rate_Bps. Routers and receivers
+ * grant this code. */
 static inline u32 hw_qs_code_down(u64 rate_Bps)
 {
 	u64 steps = rate_Bps / HW_QS_STEP_Bps;
@@ -54,8 +55,8 @@ static inline u32 hw_qs_code_down(u64 rate_Bps)
 	return hw_min_u32(63 - (u32)__builtin_clzll(steps), HW_QS_MAX_CODE);
 }
 
-/* The smallest code whose rate is at least rate_Bps, or 15 if even its rate is smaller. Senders
- * ask for this code. */
+/* Rounds a rate up: the smallest code whose rate is at least rate_Bps, or 15, the largest code,
+ * if no rate is that high. Senders request this code. */
 static inline u32 hw_qs_code_up(u64 rate_Bps)
 {
 	u32 code = hw_qs_code_down(rate_Bps);
@@ -63,7 +64,7 @@ static inline u32 hw_qs_code_up(u64 rate_Bps)
 	return hw_min_u32(code + (hw_qs_rate_Bps(code) < rate_Bps), HW_QS_MAX_CODE);
 }
 
-/* The window in packets of a rate R with the RTT T: R T / (MSS + H), section 4.4. */
+/* The number of packets that the rate R sends in the RTT T: R T / (MSS + H), section 4.4. */
 static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32 header_bytes)
 {
 	u64 bytes = (u64)hw_saturate_u32(rate_Bps) * rtt_us / 1000000;
@@ -80,9 +81,9 @@ static inline u32 hw_qs_nonce_kept(u32 code)
 	return (1u << 2 * (code & HW_QS_MAX_CODE)) - 1;
 }
 
-/* Draws new random values for the two bits of the nonce that belong to each step from one code
- * down to another. A bit may get its old value again; otherwise a receiver would learn which
- * bits changed. */
+/* For each step from one rate code down to another, draws new random values for the two bits of
+ * the nonce that belong to that step. A bit may get its old value again; otherwise a receiver
+ * would learn which bits changed. */
 static inline u32 hw_qs_redraw(u32 nonce, u32 from_code, u32 to_code, u32 random)
 {
 	u32 mask = hw_qs_nonce_kept(from_code) & ~hw_qs_nonce_kept(to_code);
@@ -111,7 +112,7 @@ static inline void hw_qs_fields(const u8 *bytes, struct hw_qs_option *option)
 	option->spare = 0;
 }
 
-/* Whether the eight bytes are an IPv4 request or report; fills in its fields. */
+/* Returns whether the eight bytes are an IPv4 request or report, and decodes them. */
 static inline int hw_qs_parse_ipv4(const u8 *bytes, struct hw_qs_option *option)
 {
 	if (bytes[0] != HW_QS_IPV4_OPTION || bytes[1] != HW_QS_BYTES)
@@ -120,7 +121,8 @@ static inline int hw_qs_parse_ipv4(const u8 *bytes, struct hw_qs_option *option)
 	return option->function == HW_QS_REQUEST || option->function == HW_QS_REPORT;
 }
 
-/* Whether the eight bytes are a TCP response; its reserved half byte is ignored. */
+/* Returns whether the eight bytes are a TCP response, and decodes them. Ignores the reserved
+ * half byte. */
 static inline int hw_qs_parse_tcp(const u8 *bytes, struct hw_qs_option *option)
 {
 	if (bytes[0] != HW_QS_TCP_OPTION || bytes[1] != HW_QS_BYTES)
@@ -130,7 +132,7 @@ static inline int hw_qs_parse_tcp(const u8 *bytes, struct hw_qs_option *option)
 	return 1;
 }
 
-/* Writes the eight bytes of an option of this type or kind. */
+/* Writes an option in eight bytes, with this IP option type or TCP option kind. */
 static inline void hw_qs_emit(const struct hw_qs_option *option, u8 type, u8 *bytes)
 {
 	u32 word = option->nonce << 2;
@@ -157,10 +159,10 @@ static inline void hw_qs_deny(struct hw_qs_option *request)
 }
 
 /*
- * Changes a request as a router does that grants up to granted_code. It never raises the
- * request's rate, draws new values for the nonce's bits of the steps by which it lowers the
- * rate, and reduces the QS TTL as much as the IP TTL. Returns the forwarded code, 0 if the
- * request is denied.
+ * Changes a request as a router does that grants at most granted_code. It never raises the
+ * request's rate, draws new values for the nonce's bits of the steps by which it lowers the rate,
+ * and reduces the QS TTL as much as the IP TTL. Returns the forwarded code, 0 if the request is
+ * denied.
  */
 static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, u8 ttl_step,
 				u32 random)
@@ -202,7 +204,7 @@ static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u
 
 enum hw_qs_state {
 	HW_QS_NONE = 0,	     /* nothing asked yet */
-	HW_QS_REQUESTED = 1, /* a request is on its way */
+	HW_QS_REQUESTED = 1, /* the sender has sent a request and waits for its response */
 	HW_QS_GRANTED = 2,   /* granted, perhaps at a lower rate than requested */
 	HW_QS_DENIED = 3,    /* it failed */
 };
@@ -210,7 +212,7 @@ enum hw_qs_state {
 /* Why a request failed. */
 enum hw_qs_failure {
 	HW_QS_OK = 0,		/* it did not */
-	HW_QS_REFUSED = 1,	/* the response says rate 0 */
+	HW_QS_REFUSED = 1,	/* the response has rate 0: a router or the receiver refused */
 	HW_QS_UNANSWERED = 2,	/* the request's packet was ACKed without a response */
 	HW_QS_LOST = 3,		/* the packet with the request was lost or reset */
 	HW_QS_TTL_DIFFERS = 4,	/* a router on the path does not take part */
@@ -220,9 +222,9 @@ enum hw_qs_failure {
 
 #define HW_QS_N_FAILURES (HW_QS_INFLATED + 1)
 
-/* State of a connection as sender of requests. All fields are 0 at the start. */
+/* State of a connection that sends requests. All fields are 0 at the start. */
 struct hw_qs_host {
-	u32 nonce;			/* of the last request */
+	u32 nonce;			/* nonce of the last request */
 	u32 requests;			/* sent */
 	u32 grants;			/* requests that were granted, perhaps at a lower rate */
 	u32 lowered;			/* requests that were granted at a lower rate */
@@ -233,9 +235,9 @@ struct hw_qs_host {
 	u8 granted_code;		/* 0 unless the last request was granted */
 	u8 state;			/* enum hw_qs_state, of the last request */
 	u8 failure;			/* enum hw_qs_failure, of the last request */
-	u8 report_due;			/* the last request has not been reported yet */
-	u8 disabled;			/* no more requests on this connection */
-	u8 spare;			/* 0 */
+	u8 report_due; /* 1: the sender still has to report the rate of the last request */
+	u8 disabled;   /* 1: this connection may send no more requests */
+	u8 spare;      /* 0 */
 };
 
 /*
@@ -265,7 +267,7 @@ static inline int hw_qs_request(struct hw_qs_host *h, u32 code, u8 ip_ttl, u64 r
 	return 1;
 }
 
-/* Records that the outstanding request failed, and why (enum hw_qs_failure). */
+/* Records that the request without an answer so far has failed, and why (enum hw_qs_failure). */
 static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
 {
 	if (h->state != HW_QS_REQUESTED || failure >= HW_QS_N_FAILURES)
@@ -280,9 +282,9 @@ static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
 }
 
 /*
- * Evaluates the first ACK of the packet with the request; response is null if that ACK has
- * none. Returns the granted code, 0 if the request failed (h->failure has the reason). Later
- * answers to the same request are ignored.
+ * Evaluates the first ACK of the packet that carried the request; `response` is null if that ACK
+ * carries no response. Returns the granted code, 0 if the request failed (h->failure has the
+ * reason). Later answers to the same request are ignored.
  */
 static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *response)
 {
@@ -312,9 +314,9 @@ static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *r
 }
 
 /*
- * Makes the report that has to follow every request once it was answered or failed. It reports
- * the rate in use, which is at most the granted rate, and 0 if the request failed. Returns 0 if
- * no report is due.
+ * Makes the report that a sender must send after every request that was answered or failed. It
+ * reports the rate that the sender uses, which is at most the granted rate; if the request failed,
+ * it reports 0. Returns 0 if no report is due.
  */
 static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs_option *report)
 {
@@ -339,7 +341,7 @@ static const __attribute__((unused)) struct hw_field hw_qs_fields_ipv4[] = {
 	  __builtin_offsetof(struct hw_qs_option, function), 1 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: none",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
-	{ "qs_ttl", "hops", "falls with the IP TTL at routers that take part",
+	{ "qs_ttl", "hops", "routers that take part decrement it with the IP TTL",
 	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
 };
 
@@ -348,7 +350,7 @@ static const __attribute__((unused)) struct hw_field hw_qs_fields_tcp[] = {
 	  __builtin_offsetof(struct hw_qs_option, nonce), 4 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: refused",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
-	{ "ttl_diff", "hops", "IP TTL less QS TTL as they arrived",
+	{ "ttl_diff", "hops", "IP TTL minus QS TTL as the request arrived",
 	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
 };
 
@@ -372,7 +374,7 @@ static inline void hw_qs_header_emit_tcp(const void *fields, u8 *bytes)
 	hw_qs_emit(fields, HW_QS_TCP_OPTION, bytes);
 }
 
-/* Responds as a receiver that accepts any rate. */
+/* Called at a receiver that accepts any rate: makes the response to a request. */
 static inline int hw_qs_header_reflect(void *held, const void *arrived,
 				       const struct hw_arrival *how)
 {

@@ -31,11 +31,12 @@
 #define RCP_UNLIMITED_Bps (0xfffffull << 30)
 
 struct rcp_fields {
-	/* the smallest rate of the routers passed so far; RCP_UNLIMITED_Bps: no router has
-	 * written; 0: the sender asks for no rate */
+	/* smallest rate of the routers passed so far; RCP_UNLIMITED_Bps: no router has written a
+	 * rate; 0: the sender requests no rate */
 	u64 rate_Bps;
-	u64 returned_Bps; /* the rate that arrived at the receiver; 0: none arrived */
-	u32 rtt_us;	  /* of the sender, smoothed; 0: unknown */
+	/* the rate that arrived at the receiver and is returned; 0: no rate arrived */
+	u64 returned_Bps;
+	u32 rtt_us; /* the sender's smoothed RTT; 0: unknown */
 	u32 unused;
 };
 
@@ -55,8 +56,8 @@ static inline u32 rcp_rate_code(u64 rate_Bps)
 	return hw_min_u32(hw_float_code(rate_Bps, RCP_RATE_BITS), RCP_UNLIMITED);
 }
 
-/* The rate that is nearest to rate_Bps among those with a code other than 0. A rate of 0 would
- * mean that none is asked for. */
+/* The rate nearest to rate_Bps that a code can express, but not 0, because 0 means that the
+ * sender requests no rate. */
 static inline u64 rcp_rounded(u64 rate_Bps)
 {
 	return hw_float_value(hw_max_u32(rcp_rate_code(rate_Bps), 1), RCP_RATE_BITS);
@@ -98,7 +99,7 @@ static inline void rcp_emit(const void *fields, u8 *bytes)
 	hw_put_u16(bytes + 10, rcp_rtt_code(rcp->rtt_us));
 }
 
-/* The receiver answers with the rate of the latest packet in which a router wrote a rate. */
+/* The receiver answers with the rate of the latest packet in which a router has written a rate. */
 static inline int rcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	const struct rcp_fields *rcp = arrived;

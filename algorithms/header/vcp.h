@@ -21,7 +21,7 @@
 
 enum vcp_region {
 	VCP_NONE = 0, /* not VCP */
-	VCP_LOW = 1,  /* the value that the sender writes */
+	VCP_LOW = 1,  /* the value that the sender writes, so low is also what no router changed */
 	VCP_HIGH = 2,
 	VCP_OVER = 3,
 };
@@ -50,7 +50,7 @@ static inline void vcp_emit(const void *fields, u8 *bytes)
 
 /* The fields of the receiver's answer. */
 struct vcp_answer_fields {
-	u8 region; /* highest load region that arrived since the last answer */
+	u8 region; /* highest load region of the packets that arrived since the last answer */
 };
 
 static const __attribute__((unused)) struct hw_field vcp_answer_header_fields[] = {

@@ -35,9 +35,9 @@
 #define XCP_MOST_Bps	  0x7ffffffe
 
 struct xcp_fields {
-	u32 x_ns;	 /* the sender's seconds per packet: RTT divided by cwnd; 0: unknown */
+	u32 x_ns;	 /* X, the sender's time per packet: RTT divided by cwnd; 0: unknown */
 	u32 rtt_us;	 /* smoothed; 0: unknown */
-	s32 delta_Bps;	 /* change of throughput: requested, then that of routers */
+	s32 delta_Bps;	 /* change of throughput that the sender requests and routers lower */
 	s32 reverse_Bps; /* sum of the deltas of the packets that this ACK answers */
 	u8 is_stamped;	 /* 1: a router has written delta */
 	u8 is_answer;	 /* 1: reverse_Bps is the sum of deltas that routers have written */
@@ -47,17 +47,17 @@ struct xcp_fields {
 #define XCP_FIELD(field) __builtin_offsetof(struct xcp_fields, field)
 
 static const __attribute__((unused)) struct hw_field xcp_header_fields[] = {
-	{ "x_ns", "ns", "seconds per packet of the sender", XCP_FIELD(x_ns), 4 },
+	{ "x_ns", "ns", "the sender's time per packet", XCP_FIELD(x_ns), 4 },
 	{ "rtt_us", "us", "the sender's smoothed round-trip time", XCP_FIELD(rtt_us), 4 },
 	{ "delta_Bps", "B/s", "change of throughput, two's complement", XCP_FIELD(delta_Bps), 4 },
 	{ "reverse_Bps", "B/s", "sum of what is answered, two's complement", XCP_FIELD(reverse_Bps),
 	  4 },
-	{ "is_stamped", "bool", "a router has written the change", XCP_FIELD(is_stamped), 1 },
-	{ "is_answer", "bool", "changes that routers have written are answered",
+	{ "is_stamped", "bool", "a router has written delta", XCP_FIELD(is_stamped), 1 },
+	{ "is_answer", "bool", "reverse is a sum of changes that routers have written",
 	  XCP_FIELD(is_answer), 1 },
 };
 
-/* The code whose value is nearest to X or an RTT. */
+/* The code whose value is nearest to x, which is X in ns or an RTT in us. */
 static inline u32 xcp_code(u64 value)
 {
 	if (value > HW_U32_MAX)
@@ -107,7 +107,7 @@ static inline void xcp_emit(const void *fields, u8 *bytes)
 	hw_put_u32(bytes + 12, ((u32)xcp->reverse_Bps & ~1u) | (xcp->is_answer & 1));
 }
 
-/* A change of throughput, clamped to what the header can carry. */
+/* Limits a change of throughput to what the header can carry. */
 static inline s32 xcp_change(s64 change_Bps)
 {
 	if (change_Bps > XCP_MOST_Bps)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A program at an outgoing device that does nothing. It measures the cost of an attached
- * program itself (`headwayctl router bench`).
+ * A program that does nothing, attached to an outgoing device. With it `headwayctl router bench`
+ * measures the cost of attaching any program.
  */
 #include "port/bpf/packet.h"
 

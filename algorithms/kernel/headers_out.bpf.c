@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Sends, at the outgoing device, those parts of controls' headers that sockets cannot send
- * themselves (port/bpf/outgoing.h):
+ * Sends, at a host's outgoing device, those parts of congestion controls' headers that sockets
+ * cannot send themselves (port/bpf/outgoing.h):
  *
  *   the ECN bits:	writes the codepoint that a socket's control has chosen into the IP header
  *			of the packet, or of all packets that share the buffer; IPv4 and IPv6
@@ -45,8 +45,8 @@ struct {
 			hw_cpu->field++;                                \
 	} while (0)
 
-/* Writes the ECN bits, which are in the first two bytes of IPv4 and IPv6 headers, and updates
- * IPv4's checksum. */
+/* Writes the two ECN bits, which are in the first two bytes of IPv4 and IPv6 headers. Updates the
+ * checksum of an IPv4 header. */
 static __always_inline void hw_write_bits(struct __sk_buff *skb, u8 bits)
 {
 	u8 before[2], after[2];
@@ -71,7 +71,7 @@ static __always_inline void hw_write_bits(struct __sk_buff *skb, u8 bits)
 		HW_COUNT_UP(bits_written);
 }
 
-/* The headers of an ACK without data, and where its TCP options are. */
+/* The headers of an ACK without data, and the position of its TCP options. */
 struct hw_ack_packet {
 	struct hw_ipv4 ip;
 	struct hw_tcp tcp;
@@ -96,7 +96,7 @@ static __always_inline int hw_read_ack(struct __sk_buff *skb, struct hw_ack_pack
 	return (ack->tcp.flags & (HW_TCP_SYN | HW_TCP_FIN | HW_TCP_RST | HW_TCP_ACK)) == HW_TCP_ACK;
 }
 
-/* Where the SACK option begins, if it is the last option in the list; otherwise -1. */
+/* Returns where the SACK option begins; -1 if SACK is not the last TCP option. */
 static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 length)
 {
 	u32 at = 0, i;
@@ -121,7 +121,8 @@ static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 l
 	return -1;
 }
 
-/* Removes as many SACK blocks as the answer needs, and writes the answer there. */
+/* Removes as many SACK blocks as the answer needs, and writes the answer after the remaining
+ * blocks. */
 static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_outgoing *out)
 {
 	struct hw_ack_packet ack = {};
@@ -148,7 +149,7 @@ static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_ou
 		return 0;
 	__builtin_memcpy(after, before, sizeof(after));
 	after[(at + 1) & 63] -= gone;
-	/* if the answer is shorter than the removed blocks, no-operations fill the rest */
+	/* if the answer is shorter than the removed blocks, no-operation options fill the rest */
 	for (i = 0; i < HW_OPTION_MAX_BYTES; i++)
 		after[(end + i) & 63] = i < wire_bytes ? out->option[i] : HW_NO_OPERATION;
 	new_bytes = old_bytes;
@@ -184,7 +185,7 @@ int hw_headers_out(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (out->bits) {
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
-		out->bits = 0; /* the control may be detached before the next packet leaves */
+		out->bits = 0; /* the control may be detached before the next packet */
 	}
 	if (out->due && hw_replace_sack_blocks(skb, out)) {
 		out->due = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The socket options of include/headway.h on a kernel that does not have them: two programs of
- * a cgroup handle them before the kernel refuses them. All other options pass unchanged.
+ * Adds the socket options of include/headway.h to a kernel that does not have them. Two programs at
+ * a cgroup handle setsockopt() and getsockopt() of these options before the kernel would refuse
+ * them. All other socket options pass unchanged.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -20,8 +21,8 @@ enum {
 	HW_PAGE_BYTES = 4096,
 };
 
-/* How often each option was set, by the last digit of its number, and how often options were
- * refused and read. */
+/* Counters: how often each socket option was set, by the last digit of the option's number, and how
+ * often options were refused and read. */
 struct hw_hints_counters {
 	u64 set[8];
 	u64 refused;
@@ -62,8 +63,8 @@ static __always_inline void hw_peer(struct hw_prefix *peer, const struct bpf_soc
 {
 	u32 ipv4 = sk->dst_ip4;
 
-	/* loaded before the branch: if the compiler merged the loads of both branches into one,
-	 * the verifier would not know its offset */
+	/* Load this address before the branch. If the compiler merged the loads of both branches
+	 * into one, the verifier would not know the offset of the load. */
 	barrier_var(ipv4);
 	if (sk->family == HW_AF_INET6) {
 		peer->bits = 128;
@@ -95,8 +96,8 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	struct hw_app *app;
 	u64 value;
 
-	/* optlen is loaded once: if the compiler merged loads of several branches, the verifier
-	 * would not know the offset */
+	/* Load optlen only once. If the compiler merged the loads of several branches, the verifier
+	 * would not know the offset of the load. */
 	barrier_var(length);
 	if (!hw_is_ours(ctx)) {
 		/* the program sees only the first page of a longer value; an optlen of 0 makes
@@ -106,7 +107,7 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 		return HW_KERNEL_DOES_IT;
 	}
 	if (length < 0)
-		return HW_KERNEL_DOES_IT; /* the same program at a cgroup below has handled it */
+		return HW_KERNEL_DOES_IT; /* this program at a descendant cgroup did it */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
 	if (length == sizeof(u64) && (void *)(low + 2) <= end)
@@ -150,7 +151,7 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	counters = hw_counters();
 	if (counters)
 		counters->set[option & 7]++;
-	ctx->optlen = -1; /* tells the kernel to skip its own handler */
+	ctx->optlen = -1; /* makes the kernel skip its own handler */
 	return HW_KERNEL_DOES_IT;
 }
 
@@ -199,7 +200,7 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
-	/* a result of 0: the same program at a cgroup below has answered */
+	/* a result of 0: the same program at a descendant cgroup has answered this call */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || result == 0)
 		return HW_KERNEL_DOES_IT;
 	app = bpf_sk_storage_get(&hw_app, sk, 0, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * Minimal programs that each use one kernel feature that Headway's programs need: `headwayctl
- * doctor` loads each program alone and reports which ones the kernel accepts. It attaches only
- * the congestion control, for a moment.
+ * doctor` loads each program alone and reports which ones the kernel accepts. Of these programs,
+ * `doctor` attaches only the congestion control, for a moment.
  */
 #include "port/bpf/kernel.h"
 
@@ -39,7 +39,8 @@ struct tcp_congestion_ops probe_control = {
 	.name = "hw_probe",
 };
 
-/* A control that keeps state in the socket's storage, beyond icsk_ca_priv. */
+/* A congestion control whose state does not fit into icsk_ca_priv and is in socket storage
+ * (BPF_MAP_TYPE_SK_STORAGE). */
 SEC("struct_ops/probe_sk_storage")
 u32 BPF_PROG(probe_sk_storage, struct sock *sk)
 {
@@ -54,7 +55,7 @@ struct tcp_congestion_ops probe_storage_control = {
 	.name = "hw_probe_st",
 };
 
-/* A program that runs at every ACK, as the sampler does. */
+/* A program that runs at every ACK, like the sampler's (sampler.bpf.c). */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(probe_tcp_probe, struct sock *sk)
 {

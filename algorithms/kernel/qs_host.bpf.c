@@ -16,7 +16,8 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* Assumed MSS, header size and initial window of a connection whose handshake is not over. */
+/* Values that are assumed for a connection during its handshake: MSS, header size and initial
+ * window. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10
@@ -25,7 +26,7 @@
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads the names of these counters from the object's type information. */
 struct hw_qs_host_counters {
 	u64 requests;
 	u64 grants;
@@ -88,7 +89,7 @@ static __always_inline void hw_count_failure(u32 failure)
 	}
 }
 
-/* Saves the outcome of a sent request, for `headwayctl status`. */
+/* Records the outcome of a Quick-Start request that this host sent, for `headwayctl status`. */
 static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
 {
 	struct hw_recent_request *recent = hw_next_recent();
@@ -104,8 +105,8 @@ static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw
 	recent->failure = flow->host.failure;
 }
 
-/* Adds an IPv4 option to a header without options. Returns 0 if the packet shares its buffer
- * with others, or if the option would make it too long for the device. */
+/* Adds an IPv4 option to a header without options. Returns 0 without adding it if the packet shares
+ * its buffer with other packets, or if the packet would become too long for the device. */
 static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
 				       const struct hw_qs_option *option)
 {
@@ -154,7 +155,7 @@ static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *
 	return 1;
 }
 
-/* The rate code that the sender of a SYN or SYN-ACK wants to request; 0: no request. */
+/* Returns the rate code that the sender of a SYN or SYN-ACK wants to request; 0: no request. */
 static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -225,7 +226,7 @@ static __always_inline void hw_ask(struct __sk_buff *skb, struct hw_segment *s,
 static __always_inline void hw_respond(struct __sk_buff *skb, struct hw_segment *s,
 				       struct hw_qs_flow *flow)
 {
-	/* if the packet has data or its header is full, the next ACK may carry the response */
+	/* if this packet has data or its TCP header is full, the next ACK may carry the response */
 	if (!hw_put_tcp(skb, s, &flow->response)) {
 		HW_COUNT_UP(no_room);
 		return;
@@ -310,8 +311,8 @@ int hw_qs_out(struct __sk_buff *skb)
 	return HW_NEXT_PROGRAM;
 }
 
-/* Reads the peer's request from an arrived packet. The next packet that leaves carries the
- * response. */
+/* Reads the peer's request from an arrived packet. The next packet that leaves to the peer carries
+ * the response. */
 static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
 					 const struct hw_qs_key *key)
 {
@@ -343,7 +344,7 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	flow->respond = 1;
 }
 
-/* Evaluates the first ACK of our request's packet, with or without a response. */
+/* Evaluates the first ACK of the packet that carried our request. It may carry the response. */
 static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_segment *s,
 					struct hw_qs_flow *flow)
 {

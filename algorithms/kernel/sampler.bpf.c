@@ -30,7 +30,8 @@ enum hw_sample_kind {
 	HW_SAMPLE_CLOSED,
 };
 
-/* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
+/* A record: 72 bytes without holes. crates/kernel/src/mechanisms/sampler and
+ * python/headway/backends read it. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times in this file */
 	u64 since_ns; /* arrival time of the connection's previous packet; 0: unknown */
@@ -93,10 +94,10 @@ struct tcp_sock___sample {
 
 /* Set before load. */
 struct hw_sample_config {
-	u32 first_port; /* lowest chosen server port; selects the sockets whose peer has it */
+	u32 first_port; /* lowest server port of the connections to record */
 	u32 last_port;
-	/* ACKs that change neither cwnd nor ssthresh nor retransmissions are recorded at
-	 * most once in this time */
+	/* ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are
+	 * recorded at most once in this time */
 	u32 gap_ns;
 	u32 both_ends;	 /* 1: also record the servers' sockets */
 	u32 netns_count; /* 0: all */
@@ -108,7 +109,7 @@ const volatile struct hw_sample_config hw_sample_config = {};
 /* Number of records for which the ring buffer had no room. */
 u64 hw_sample_lost = 0;
 
-/* Times and values of the last packet and the last record of a connection. */
+/* What is kept per connection: times and values of its last packet and its last record. */
 struct hw_sampled {
 	u64 packet_ns;
 	u64 record_ns;
@@ -171,8 +172,8 @@ static __always_inline int hw_chosen(struct sock *sk)
 	return 0;
 }
 
-/* The acknowledged bytes of data. Linux counts an acknowledged FIN as a byte, which is
- * subtracted here. */
+/* Returns the number of data bytes acknowledged since the connection began. Linux also counts an acknowledged FIN as
+ * one byte, which is subtracted here. */
 static __always_inline u64 hw_acked_bytes(struct tcp_sock___sample *tp, int fin_sent)
 {
 	int all = BPF_CORE_READ(tp, snd_una) == BPF_CORE_READ(tp, write_seq);
@@ -255,13 +256,14 @@ int BPF_PROG(hw_sample_ack, struct sock *sk)
 	return 0;
 }
 
-/* `state` is the new state; the socket still has the old one. */
+/* Runs when a socket's congestion state changes. `state` is the new state; the socket still has the
+ * old one. */
 SEC("tp_btf/tcp_cong_state_set")
 int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 {
 	struct tcp_sock___sample *tp = (void *)sk;
 
-	/* the kernel also calls this if the state does not change */
+	/* the kernel also calls this function if the state does not change */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
 		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;

@@ -20,12 +20,13 @@
 #define HW_LARGEST_SCALE 14
 #define HW_CLONE_MARK	 0x48570007 /* skb->mark of the copy of a SYN-ACK */
 
-/* Set before load. A window of 0 bytes switches that part off. */
+/* headwayctl sets these windows before it loads the programs. 0 bytes switches off the extra ACK,
+ * or the larger peer's window. */
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_own_window_bytes = 0;
 const volatile u32 hw_peer_window_bytes = 0;
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads the names of these counters from the object's type information. */
 struct hw_window_counters {
 	u64 extra_acks;
 	u64 raised; /* peers' packets whose window was enlarged */
@@ -38,11 +39,11 @@ struct {
 	__type(value, struct hw_window_counters);
 } hw_window_cnt SEC(".maps");
 
-/* State of a connection until its peer has acknowledged data. */
+/* State of a connection, which is kept until the peer has acknowledged data. */
 struct hw_handshake {
 	u32 first_seq; /* sequence number of our SYN or SYN-ACK */
-	u8 scale;      /* window shift of the peer */
-	u8 opened;     /* first_seq is known */
+	u8 scale;      /* window scale (shift count) of the peer */
+	u8 opened;     /* whether first_seq is known */
 	u8 unused[2];
 };
 
@@ -62,7 +63,7 @@ struct {
 			hw_cpu->field++;                                                           \
 	} while (0)
 
-/* The window shift in the options of a SYN or SYN-ACK, -1 if it has no window scale option. */
+/* Returns the window scale (shift count) of a SYN or SYN-ACK; -1 without that option. */
 static __always_inline int hw_read_scale(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	u8 bytes[HW_OPTIONS_ROOM];
@@ -84,7 +85,7 @@ static __always_inline void hw_replace(struct __sk_buff *skb, const struct hw_se
 	bpf_skb_store_bytes(skb, s->tcp_offset + offset, &after, sizeof(after), 0);
 }
 
-/* Sends a copy of the SYN-ACK; the original becomes an ACK with a scaled window. */
+/* Sends a copy of the SYN-ACK, and turns the original into an ACK with a scaled window. */
 static __always_inline void hw_send_syn_ack_copy(struct __sk_buff *skb, const struct hw_segment *s,
 						 u32 scale)
 {

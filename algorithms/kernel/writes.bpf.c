@@ -31,7 +31,7 @@ int BPF_PROG(hw_hints_write, struct sock *sk, const struct msghdr *msg)
 
 	if (!app || !tp)
 		return 0;
-	/* capped, because sequence numbers can only be compared within 2 GiB */
+	/* limited to 2 GiB, because sequence numbers further apart cannot be compared */
 	app->write_end =
 		tp->write_seq + hw_min_u32(hw_saturate_u32(msg->msg_iter.count), HW_MOST_BYTES);
 	app->is_writing = 1;

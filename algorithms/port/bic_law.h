@@ -9,12 +9,12 @@
 
 #include "fixed.h"
 
-#define HW_BIC_FULL	   1024u /* scale of the fraction of the window that a loss keeps */
-#define HW_ACK_RATIO_SHIFT 4	 /* scale of the packets per ACK */
+#define HW_BIC_FULL	   1024u /* 1.0 as a fraction of the window that a loss keeps */
+#define HW_ACK_RATIO_SHIFT 4	 /* packets per ACK are multiples of 2^-4 */
 #define HW_ACK_RATIO_START (2u << HW_ACK_RATIO_SHIFT)
 
-/* W_max after a loss. With fast convergence it is lower if the window was below the previous
- * W_max, so that a shrinking flow releases bandwidth to others. */
+/* Computes W_max after a loss. With fast convergence W_max is lower if the window was below the
+ * previous W_max, so that a shrinking flow releases bandwidth to others. */
 static inline u32 hw_bic_w_max(u32 cwnd_pkts, u32 last_max_pkts, u32 beta_1024,
 			       u32 fast_convergence)
 {
@@ -37,7 +37,7 @@ static inline u32 hw_ack_ratio(u32 ratio, u32 acked_pkts)
 	return ratio + acked_pkts - (ratio >> HW_ACK_RATIO_SHIFT);
 }
 
-/* Converts a number of packets to the number of ACKs for them, at least 1. */
+/* Converts a number of packets to the number of ACKs that acknowledge them, at least 1. */
 static inline u32 hw_acks_for_pkts(u32 pkts, u32 ratio)
 {
 	return hw_max_u32(hw_scale_u32(pkts, 1u << HW_ACK_RATIO_SHIFT, ratio), 1);

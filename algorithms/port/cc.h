@@ -21,9 +21,10 @@
 #include "header.h"
 #include "monitor.h"
 
-/* The state that the kernel reserves per socket for a congestion control. A control that
- * combines with startups may have this much state, and so may a startup. A control that owns
- * its start may have twice as much. State that does not fit is in a map attached to the socket. */
+/* The size of the state that the kernel reserves per socket for a congestion control. A control
+ * that combines with startups may have this much state, and so may a startup. A control that
+ * owns its start may have twice as much. A map attached to the socket holds the state that does
+ * not fit. */
 #define HW_CC_STATE_BYTES   104
 #define HW_FLOW_STATE_BYTES (2 * HW_CC_STATE_BYTES)
 
@@ -31,8 +32,8 @@
 enum hw_cc_flags {
 	HW_CC_OWN_START = 1, /* the control has no startup: it sets cwnd from the first ACK on */
 	HW_CC_PACES = 2,     /* the control may set a pacing rate */
-	/* The codepoint of the control's data packets if ECN was negotiated: ECT(0), which is
-	 * also the default, or ECT(1), which kernels refuse to send under RFC 3168. */
+	/* With ECN negotiated, the control's data packets have the codepoint ECT(1) instead of
+	 * the default ECT(0). Kernels refuse to send ECT(1) under RFC 3168. */
 	HW_CC_ECT0 = 4,
 	HW_CC_ECT1 = 8,
 	/* The control's connections request and accept ECN, whatever the host's default is. As in
@@ -53,17 +54,18 @@ enum hw_cc_flags {
 /* The sender's states, as Linux names them (tcp_ca_state). */
 enum hw_ca_state {
 	HW_CA_OPEN = 0,	    /* nothing unusual */
-	HW_CA_DISORDER = 1, /* duplicate ACKs or SACKs were seen */
-	HW_CA_CWR = 2,	    /* cwnd is being reduced without a loss */
+	HW_CA_DISORDER = 1, /* duplicate ACKs or SACKs have arrived, no loss is detected yet */
+	/* cwnd is being reduced, but not because of a loss; for example after an ECN mark */
+	HW_CA_CWR = 2,
 	HW_CA_RECOVERY = 3, /* fast recovery */
 	HW_CA_LOSS = 4,	    /* after a retransmission timeout */
 };
 
 /* Other events that the stack reports to a control. */
 enum hw_cc_event {
-	HW_EVENT_TX_START = 0,	   /* first transmission after nothing was in flight */
+	HW_EVENT_TX_START = 0,	   /* transmission begins while nothing is in flight */
 	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
-	HW_EVENT_COMPLETE_CWR = 2, /* end of CWR or Recovery */
+	HW_EVENT_COMPLETE_CWR = 2, /* CWR or Recovery has ended */
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
 };
 
@@ -78,80 +80,88 @@ enum hw_routers {
 enum hw_grant {
 	HW_GRANT_NONE = 0,	/* never asked */
 	HW_GRANT_REQUESTED = 1, /* no answer yet */
-	HW_GRANT_APPROVED = 2,	/* granted_rate_Bps may be used now */
-	HW_GRANT_DENIED = 3,	/* refused, or the answer was missing or not valid */
-	HW_GRANT_USED = 4,	/* the startup sends at the rate, which the stack reports */
-	HW_GRANT_DECLINED = 5,	/* the startup does not use the rate; the stack reports 0 */
-	HW_GRANT_DISABLED = 6,	/* no more requests on this connection */
+	HW_GRANT_APPROVED = 2,	/* routers approved granted_rate_Bps, which may be used now */
+	/* a router or the receiver refused, or the response was missing or not valid */
+	HW_GRANT_DENIED = 3,
+	HW_GRANT_USED = 4,     /* the startup sends at the rate, which the stack reports */
+	HW_GRANT_DECLINED = 5, /* the startup does not use the rate; the stack reports 0 */
+	HW_GRANT_DISABLED = 6, /* no more requests on this connection */
 };
 
 /* The part of a connection that algorithms can read and set. The stack fills in the fields
  * before each call, and applies those that an algorithm may set. */
 struct hw_conn {
-	/* What an algorithm may set. */
+	/* Fields that an algorithm may set. */
 	u32 cwnd_pkts; /* congestion window */
-	u32 cwnd_cnt;  /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
-	u32 ssthresh_pkts;   /* in Recovery the stack moves cwnd to ssthresh */
+	/* progress towards cwnd's next growth by one packet, in ACKed packets (or ACKs) */
+	u32 cwnd_cnt;
+	u32 ssthresh_pkts;   /* slow-start threshold; in Recovery the stack moves cwnd to it */
 	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
 	u64 pacing_rate_Bps; /* IP bytes per second; 0 leaves pacing to the stack */
 
-	/* What an algorithm may read. */
-	u64 now_us;	      /* monotonic clock; only differences are meaningful */
-	u64 delivered_pkts;   /* packets known to have arrived, in or out of order */
-	u32 snd_una;	      /* first sequence number not acknowledged, modulo 2^32 */
-	u32 snd_nxt;	      /* next sequence number to be sent */
-	u32 srtt_us;	      /* smoothed round-trip time; 0 before the first sample */
-	u32 min_rtt_us;	      /* smallest; HW_U32_MAX before the first sample */
-	u32 mss_bytes;	      /* payload of a full packet */
-	u32 inflight_pkts;    /* the stack's estimate after the latest ACK */
-	u32 idle_us;	      /* HW_EVENT_TX_START only: time since the last transmission */
-	u32 app_queued_bytes; /* written by the application, not sent yet */
+	/* Fields that an algorithm may read. */
+	u64 now_us;	    /* monotonic clock; only differences are meaningful */
+	u64 delivered_pkts; /* packets known to have arrived at the receiver, in or out of order */
+	u32 snd_una;	    /* first sequence number not acknowledged, modulo 2^32 */
+	u32 snd_nxt;	    /* next sequence number to be sent */
+	u32 srtt_us;	    /* smoothed round-trip time; 0 before the first sample */
+	u32 min_rtt_us;	    /* smallest RTT sample; HW_U32_MAX before the first sample */
+	u32 mss_bytes;	    /* payload bytes of a full packet */
+	u32 inflight_pkts;  /* packets in flight, as the stack estimates after the latest ACK */
+	u32 idle_us;	    /* time since the last transmission; only with HW_EVENT_TX_START */
+	u32 app_queued_bytes; /* bytes that the application has written and TCP has not sent yet */
 	u8 ca_state;	      /* enum hw_ca_state */
 	u8 cwnd_limited;      /* cwnd limited the sender since the last ACK, so cwnd may grow */
 	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
-	u8 paced;	/* the stack spaces this connection's packets */
+	u8 paced;	/* 1: the stack spaces this connection's packets */
 
-	/* What an algorithm that paces may also set. For a startup, a chunk is the exact number
-	 * of packets that leave together. For a control it is their minimum number, as with
-	 * segmentation offload. */
+	/* Further fields that an algorithm that paces may set. For a startup, a chunk is the
+	 * exact number of packets that leave together. For a control it is their minimum number,
+	 * as with segmentation offload. */
 	u32 pacing_chunk_pkts; /* packets that leave together; 0: the stack chooses */
-	u8 ignore_peer_window; /* send more than the peer's window allows, if the stack can */
-	u8 request_code;       /* ask for this Quick-Start rate code on the next data packet */
-	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
+	/* 1: send more than the peer's receive window allows, if the stack can */
+	u8 ignore_peer_window;
+	u8 request_code; /* Quick-Start rate code to request with the next data packet; 0: none */
+	u8 grant;	 /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
 
-	/* What an algorithm that paces may also read. */
-	u8 ecn;		       /* both ends agreed on ECN (RFC 3168) */
+	/* Further fields that an algorithm that paces may read. */
+	u8 ecn;		       /* 1: both ends have negotiated ECN (RFC 3168) */
 	u32 peer_window_bytes; /* receive window of the peer */
 	u32 header_bytes;      /* headers of a full data packet: IP, TCP and TCP options */
 	u32 sent_pkts;	       /* data packets ever sent, with retransmissions; wraps */
 	u32 retrans_pkts;      /* retransmissions ever sent; wraps */
 	u32 app_data_bytes;    /* bytes that the application announced; 0: unknown */
-	u64 asked_rate_Bps;    /* initial rate the application asks for, IP bytes/s; 0: none */
+	u64 asked_rate_Bps;    /* initial rate that the application has set, IP bytes/s; 0: none */
 	u64 granted_rate_Bps;  /* rate that routers approved; valid with HW_GRANT_APPROVED */
 	u32 saved_cwnd_pkts;   /* window of an earlier connection to this peer; 0: none */
-	u32 saved_rtt_us;      /* smallest round trip of that connection */
-	u32 deadline_us;       /* time left until the queued data should have arrived; 0: none */
-	u8 stabilize;	       /* the application never needs more than the rate it asked for */
-	u8 no_fast_start;      /* the application wants a normal start */
+	u32 saved_rtt_us;      /* smallest round trip of that earlier connection */
+	/* time until the deadline of the queued data's last byte; 0: no deadline */
+	u32 deadline_us;
+	/* 1: the application never needs more than the initial rate that it has set */
+	u8 stabilize;
+	u8 no_fast_start; /* 1: the application wants slow start instead of a fast startup */
 
-	/* A control with a header sets these two fields to report to the stack. */
+	/* Two fields in which a control with a header reports to the stack. */
 	u8 routers; /* enum hw_routers */
 	/* how often the control has fallen back to its loss-based law; the stack may reset
 	 * it to 0 */
 	u32 fall_backs;
 
-	/* For a control that takes rate samples (control()); 0 for all others. */
-	u8 app_limited; /* the application had no more data when the packets in flight were sent */
-	u8 mark_app_limited; /* 1: the stack then sets this for the packets in flight, too */
-	u32 lost_pkts;	     /* packets ever believed lost; wraps */
-	u32 pacing_wait_us;  /* time until pacing sends the next packet */
-	u64 delivered_us;    /* when delivered_pkts last grew, on now_us's clock */
+	/* Fields for controls that take rate samples (control()); 0 for all others. */
+	/* 1: the application had no more data when the packets in flight were sent */
+	u8 app_limited;
+	/* 1: asks the stack to set app_limited for the packets that are in flight now */
+	u8 mark_app_limited;
+	u32 lost_pkts;	    /* packets that the stack ever considered lost; wraps */
+	u32 pacing_wait_us; /* time until pacing sends the next packet */
+	u64 delivered_us;   /* time when delivered_pkts last grew, on now_us's clock */
 };
 
-/* What one ACK reported. */
+/* What one ACK acknowledged. */
 struct hw_ack {
-	u32 acked_pkts; /* newly acknowledged; includes SACKed packets if the stack counts them */
-	s32 rtt_us;	/* RTT sample of this ACK, -1 if it has none */
+	/* packets newly acknowledged, with SACKed packets if the stack counts those */
+	u32 acked_pkts;
+	s32 rtt_us; /* RTT sample of this ACK, -1 if it has none */
 };
 
 /*
@@ -162,18 +172,18 @@ struct hw_ack {
  * acknowledged.
  */
 struct hw_rate_sample {
-	u64 prior_delivered_pkts; /* delivered_pkts when that packet left */
-	s32 delivered_pkts;	  /* delivered since that packet left; -1: no sample */
-	s32 delivered_ce_pkts;	  /* of these packets, those marked CE */
-	s32 interval_us;	  /* -1: no sample, or shorter than the smallest round trip */
-	s32 rtt_us;		  /* RTT of the packet that was sent last, -1 without one */
-	u32 losses_pkts;	  /* believed lost with this ACK */
-	u32 acked_pkts;		  /* newly acknowledged, cumulatively or by SACK */
-	u32 prior_inflight_pkts;  /* before this ACK */
-	u32 random;		  /* uniform over 32 bits, fresh for every call */
-	u8 is_app_limited;	  /* the application limited what was sent */
-	u8 is_retrans;		  /* the packet was a retransmission */
-	u8 is_ack_delayed;	  /* one small packet: its ACK may have been delayed */
+	u64 prior_delivered_pkts; /* delivered_pkts when the sample's packet left */
+	s32 delivered_pkts;    /* packets delivered since the sample's packet left; -1: no sample */
+	s32 delivered_ce_pkts; /* those of delivered_pkts that were marked CE */
+	s32 interval_us; /* length of the sample; -1: no sample, or shorter than the smallest RTT */
+	s32 rtt_us;	 /* RTT of the sample's packet, -1 if it has none */
+	u32 losses_pkts; /* packets that the stack considers lost since this ACK */
+	u32 acked_pkts;	 /* packets newly acknowledged, cumulatively or by SACK */
+	u32 prior_inflight_pkts; /* before this ACK */
+	u32 random;		 /* uniform over 32 bits, fresh for every call */
+	u8 is_app_limited;	 /* 1: the application limited how much was in flight */
+	u8 is_retrans;		 /* 1: the sample's packet was a retransmission */
+	u8 is_ack_delayed;	 /* 1: a single small packet, whose ACK may have been delayed */
 };
 
 /*
@@ -184,21 +194,23 @@ struct hw_rate_sample {
  */
 struct hw_cc_ops {
 	const char *name;    /* at most 12 characters, to leave room for a startup's suffix */
-	const char *title;   /* one line for people */
+	const char *title;   /* one line that describes the control to people */
 	const char *source;  /* paper or RFC, and the implementation it follows */
-	const char *startup; /* the default startup; null if the control owns its start */
+	const char *startup; /* name of the default startup; null if the control owns its start */
 	u32 state_bytes;
 	u32 flags;	  /* enum hw_cc_flags */
-	u32 send_windows; /* the stack grows the send buffer to so many windows; 0: two */
+	u32 send_windows; /* the send buffer grows to so many windows; 0: two */
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
-	const struct hw_header *header; /* header that the control owns (header.h); null: none */
+	/* header that the control owns (header.h); null: no header */
+	const struct hw_header *header;
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
-	/* Called after every ACK with new information, in every state. It replaces pkts_acked,
-	 * cong_avoid and the stack's own changes of cwnd in Recovery, at its end, after idle
-	 * times and when the application leaves cwnd unused. Only controls that own their start
-	 * have it. ssthresh, set_state, event and undo_cwnd are called as for other controls. */
+	/* Called after every ACK with new information, in every state. It replaces pkts_acked
+	 * and cong_avoid, and the stack's own changes of cwnd: in Recovery, at the end of
+	 * Recovery, after idle times, and when the application leaves cwnd unused. Only controls
+	 * that own their start have it. ssthresh, set_state, event and undo_cwnd are called as
+	 * for other controls. */
 	void (*control)(void *state, const u32 *tun, struct hw_conn *c,
 			const struct hw_rate_sample *sample);
 	/* Called after every ACK, before cwnd grows. acked_pkts is 0 for duplicate ACKs and
@@ -206,14 +218,15 @@ struct hw_cc_ops {
 	 * only if the ACK acknowledged data. */
 	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_ack *ack);
-	/* Lets cwnd grow above ssthresh; acked_pkts is 1 if c->counts_acks. */
+	/* Congestion avoidance: may increase cwnd above ssthresh. acked_pkts is 1 if
+	 * c->counts_acks. */
 	void (*cong_avoid)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
 	/* Returns the new ssthresh on congestion; must not change cwnd. */
 	u32 (*ssthresh)(void *state, const u32 *tun, struct hw_conn *c);
-	/* Called before c->ca_state changes to new_state. */
+	/* Called before the stack changes c->ca_state to new_state. */
 	void (*set_state)(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
 	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
-	/* Returns the cwnd to restore after a reduction that proved unnecessary. */
+	/* Returns the cwnd to restore after a reduction that proved spurious. */
 	u32 (*undo_cwnd)(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts);
 	u32 (*min_cwnd)(void *state, const u32 *tun, struct hw_conn *c);
 
@@ -228,10 +241,10 @@ struct hw_cc_ops {
 	void (*on_feedback)(void *state, const u32 *tun, struct hw_conn *c, const void *header);
 
 	/*
-	 * Receives what the monitor of this machine's outgoing link publishes (monitor.h).
-	 * Called before control() or pkts_acked() on every ACK with new information, and before
-	 * HW_EVENT_TX_START, but not if nothing has been published. It must not change the
-	 * connection.
+	 * Passes to the control what the monitor of this machine's outgoing link has published
+	 * (monitor.h). Called before control() or pkts_acked() on every ACK with new information,
+	 * and before HW_EVENT_TX_START, but not if nothing has been published. It must not change
+	 * the connection.
 	 */
 	void (*on_monitor)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_monitor *monitor);
@@ -250,7 +263,8 @@ struct hw_cc_ops {
  */
 struct hw_startup_ops {
 	const char *name;
-	const char *suffix; /* two letters; with this startup a control's name is control_suffix */
+	/* two letters; a control with this startup has the name control_suffix */
+	const char *suffix;
 	const char *title;
 	const char *source;
 	u32 state_bytes;
@@ -278,7 +292,8 @@ static inline u32 hw_no_growth(void *state, const u32 *tun, struct hw_conn *c, u
 
 #define HW_OWN_START { .name = "", .suffix = "", .slow_start = hw_no_growth }
 
-/* Whether cwnd is below ssthresh. Linux 2.6 also counts cwnd == ssthresh as slow start. */
+/* Whether the connection is in slow start: cwnd is below ssthresh. Linux 2.6 also counts cwnd ==
+ * ssthresh as slow start. */
 static inline int hw_in_slow_start(const struct hw_conn *c)
 {
 	return c->cwnd_pkts < c->ssthresh_pkts ||
@@ -316,8 +331,8 @@ static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts
 	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->cwnd_clamp_pkts);
 }
 
-/* Standard slow start (RFC 5681) up to ssthresh; returns the rest of acked_pkts. All startups
- * that only observe slow start share it. */
+/* Standard slow start (RFC 5681) up to ssthresh. Returns how many of acked_pkts are left after
+ * that. Startups that only observe slow start use it. */
 static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 {
 	u32 cwnd;
@@ -339,7 +354,7 @@ static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 	return acked_pkts;
 }
 
-/* Lets cwnd grow on one ACK, by the startup below ssthresh and by the control above. */
+/* Increases cwnd on one ACK: by the startup below ssthresh, by the control above. */
 static inline __attribute__((always_inline)) void
 hw_grow(const struct hw_cc_ops *cc, void *cc_state, const u32 *cc_tun,
 	const struct hw_startup_ops *startup, void *startup_state, const u32 *startup_tun,

@@ -20,12 +20,12 @@ static inline u64 hw_cubic_time(u32 ms)
 	return ((u64)ms << 10) / 1000;
 }
 
-/* K, the time from cwnd to w_max: cube root of (w_max - cwnd)/C. */
+/* K, the time that cwnd needs to reach w_max: cube root of (w_max - cwnd)/C. */
 static inline u32 hw_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
 {
 	u64 gap = w_max_pkts > cwnd_pkts ? w_max_pkts - cwnd_pkts : 0;
 
-	/* (gap / C) * 1024^3; the factors are ordered so that no product overflows */
+	/* computes (gap / C) * 1024^3; this order of the factors avoids overflow */
 	return hw_cbrt_u64(hw_min_u32(gap, 1u << 24) * ((1ull << 40) / HW_CUBIC_C_1024));
 }
 
@@ -53,8 +53,9 @@ static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
 }
 
 /*
- * How many eighths of a window a Reno flow on the same path needs to have ACKed to grow by one
- * packet: 8/alpha with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
+ * Returns 8/alpha with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3). A Reno flow on the
+ * same path grows by one packet per 1/alpha windows of ACKed packets; the result counts in eighths
+ * of a window.
  */
 static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 {
@@ -63,8 +64,8 @@ static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 
 /*
  * Updates the window that a Reno flow would have: subtracts the ACKs of whole packets of growth
- * from ack_cnt, and adds those packets to friendly_pkts. Returns count, lowered if the Reno
- * window is larger than cwnd.
+ * from ack_cnt, and adds those packets to friendly_pkts. Returns count, reduced if the Reno window
+ * is larger than cwnd.
  */
 static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_1024, u32 *ack_cnt,
 					  u32 *friendly_pkts)

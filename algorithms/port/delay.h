@@ -8,7 +8,7 @@
 
 #include "cc.h"
 
-/* 16.7 s; longer round trips count as this. */
+/* Longer round trips than 16.7 s count as 16.7 s. */
 #define HW_RTT_MOST_US ((1u << 24) - 1)
 
 /* The RTT samples of a round; zeroed before the first use. A round ends when data is
@@ -67,14 +67,14 @@ static inline u32 hw_queued_x256(u32 window, u32 base_us, u32 rtt_us)
 	return hw_saturate_u32(((u64)window << 8) * (rtt_us - base_us) / rtt_us);
 }
 
-/* Ends slow start at the present window. */
+/* Ends slow start: sets ssthresh so that cwnd stays at its present value. */
 static inline void hw_leave_slow_start(struct hw_conn *c)
 {
 	if (hw_in_slow_start(c))
 		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2) - 1;
 }
 
-/* Sets cwnd. A smaller cwnd does not lead back to slow start. */
+/* Sets cwnd, and ssthresh so that a smaller cwnd does not lead back to slow start. */
 static inline void hw_set_window(struct hw_conn *c, u32 pkts)
 {
 	c->cwnd_pkts = hw_clamp_u32(pkts, 2, c->cwnd_clamp_pkts);

@@ -13,15 +13,16 @@
 
 #include "fixed.h"
 
-#define HW_EFFICIENCY_ALPHA { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 }
+#define HW_EFFICIENCY_ALPHA { "alpha", "1/1000", "weight of the spare bandwidth", 400, 0, 2000 }
 #define HW_EFFICIENCY_BETA  { "beta", "1/1000", "weight of the persistent queue", 226, 0, 2000 }
 #define HW_EFFICIENCY_GAMMA \
-	{ "gamma", "1/1000", "part of the traffic that is shuffled", 100, 0, 1000 }
+	{ "gamma", "1/1000", "part of the traffic that is moved between flows", 100, 0, 1000 }
 
 struct hw_efficiency {
-	u64 raise_Bps;	 /* F if it is positive, otherwise 0 */
-	u64 cut_Bps;	 /* -F if it is negative, otherwise 0 */
-	u64 shuffle_Bps; /* traffic that is both given and taken */
+	u64 raise_Bps; /* increase of the total traffic: F if F is positive, otherwise 0 */
+	u64 cut_Bps;   /* decrease of the total traffic: -F if F is negative, otherwise 0 */
+	/* traffic to take from some flows and give to others, without changing the total */
+	u64 shuffle_Bps;
 };
 
 /* alpha, beta and gamma are in 1/1000; rtt_us is d, queue_bytes is Q, the persistent queue. */

@@ -13,7 +13,7 @@
 
 #include "types.h"
 
-/* Bits after the point of the exponential's argument, and of its value. */
+/* Number of fractional bits of the exponential function's argument, and of its value. */
 #define HW_EXP_SHIFT   24
 #define HW_VALUE_SHIFT 16
 
@@ -64,7 +64,7 @@ static const u32 hw_exp_table[257] = {
 /* For arguments above 44 the result is the largest value, for arguments below -44 it is 0. */
 #define HW_EXP_MOST (44ll << HW_EXP_SHIFT)
 
-/* 2^f with 30 bits after the point; f is a fraction with 32. */
+/* 2^f with 30 fractional bits. f is a fraction of 1 with 32 fractional bits. */
 static inline u64 hw_exp_part(u32 fraction)
 {
 	u32 at = fraction >> 24;
@@ -83,7 +83,7 @@ static inline u64 hw_exp(s64 x)
 		return 1ull << 63;
 	if (x < -HW_EXP_MOST)
 		return 0;
-	/* y has 32 bits after the point */
+	/* y has 32 fractional bits */
 	y = (u64)(x < 0 ? -x : x) * HW_LOG2_E >> (HW_EXP_SHIFT + 30 - 32);
 	whole = (u32)(y >> 32);
 	fraction = (u32)y;
@@ -95,7 +95,8 @@ static inline u64 hw_exp(s64 x)
 		}
 		return part >> (30 - HW_VALUE_SHIFT - whole);
 	}
-	/* 2^-y: y rounded up is the shift, and the table has 2 to the power of the difference */
+	/* computes 2^-y: shifts by y rounded up, and looks up 2 to the power of the rest in the
+	 * table */
 	whole += fraction != 0;
 	part = hw_exp_part(0u - fraction);
 	shift = whole + 30 - HW_VALUE_SHIFT;

@@ -5,11 +5,10 @@
  * with Reno's law (reno_law.h). It continues to send its header, and returns to its own law as
  * soon as a router answers.
  *
- * A control of the protocol keeps a struct hw_fall_back in its state and calls
- *   hw_asks()     when one of its headers leaves (on_send),
- *   hw_answered() when a header with a router's value has come back (on_feedback),
- *   hw_falls_back() with every ACK (pkts_acked or control); which returns whether Reno's law
- *   applies.
+ * A control of such a protocol keeps a struct hw_fall_back in its state and calls hw_asks() when
+ *   one of its headers leaves (on_send), hw_answered() when a header with a router's value has come
+ *   back (on_feedback), hw_falls_back() with every ACK (pkts_acked or control); which returns
+ *   whether Reno's law applies.
  * Under Reno's law, the control grows by hw_reno_grow() and reacts to loss by
  * hw_reno_ssthresh(). The header must show whether a router left it untouched. The control
  * cannot distinguish a stripped option or a receiver that does not answer from routers that do
@@ -23,21 +22,21 @@
 
 #include "reno_law.h"
 
-/* Minimum time without an answer after which routers count as absent. */
+/* Routers count as absent after at least this time without an answer. */
 #define HW_PATIENCE_US 200000
 
-/* A control's tunable for a longer time than HW_PATIENCE_US. */
-#define HW_PATIENCE                                                             \
-	{ "patience_rtts",                                                      \
-	  "round trips",                                                        \
-	  "without a router's answer, and 200 ms, until it falls back to Reno", \
-	  4,                                                                    \
-	  1,                                                                    \
+/* The tunable with which a control waits longer than HW_PATIENCE_US. */
+#define HW_PATIENCE                                                            \
+	{ "patience_rtts",                                                     \
+	  "round trips",                                                       \
+	  "time without an answer (and 200 ms) after which the law is Reno's", \
+	  4,                                                                   \
+	  1,                                                                   \
 	  1000 }
 
 struct hw_fall_back {
-	u64 asked_us;	/* when the first unanswered header left, on now_us's clock */
-	u8 asks;	/* 1: a header has not been answered yet */
+	u64 asked_us;	/* when the first header without an answer left, on now_us's clock */
+	u8 asks;	/* 1: a header has left that has not been answered yet */
 	u8 alone;	/* 1: the control has fallen back to Reno's law */
 	u8 has_answers; /* routers have answered on this connection */
 	u8 unused[5];

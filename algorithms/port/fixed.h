@@ -40,7 +40,7 @@ static inline u32 hw_add_u32(u32 a, u32 b)
 	return hw_saturate_u32((u64)a + b);
 }
 
-/* Quotient rounded down; dividing by 0 gives the largest value. */
+/* Divides, rounding down. Division by 0 gives the largest value. */
 static inline u64 hw_div_u64(u64 a, u64 b)
 {
 	return b ? a / b : ~0ull;
@@ -67,15 +67,15 @@ static inline u32 hw_clock_ms(u64 now_us)
 	return (u32)(now_us / 1000);
 }
 
-/* a was later than b, modulo 2^32 (sequence numbers, clocks). */
+/* Whether a was later than b, modulo 2^32 (sequence numbers, clocks). */
 static inline int hw_after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }
 
 /*
- * base^n for a base below 1. base and result have 32 bits after the point (2^32 is 1); the
- * result is at most n 2^-32 below the true value.
+ * base^n for a base of at most 1. base and result have 32 fractional bits (2^32 is 1). The result
+ * is at most n 2^-32 below the true value.
  */
 static inline u64 hw_power(u64 base, u32 n)
 {
@@ -91,7 +91,7 @@ static inline u64 hw_power(u64 base, u32 n)
 	return result;
 }
 
-/* x times a fraction of at most 1 with 32 bits after the point, rounded down. */
+/* Multiplies x by a fraction of at most 1, which has 32 fractional bits. Rounds down. */
 static inline u64 hw_part_u64(u64 x, u64 fraction)
 {
 	return (x >> 32) * fraction + ((x & HW_U32_MAX) * fraction >> 32);
@@ -136,7 +136,7 @@ static inline u32 hw_cbrt_u64(u64 x)
 	return (u32)y;
 }
 
-/* The number of significant bits; 0 has none. */
+/* The number of significant bits of a number; 0 has none. */
 static inline u32 hw_bits_u64(u64 x)
 {
 	return x ? 64 - (u32)__builtin_clzll(x) : 0;
@@ -156,8 +156,8 @@ static inline u32 hw_float_code(u64 x, u32 fraction_bits)
 		return (u32)x;
 	exponent = bits - fraction_bits - 1;
 	x = (x + (1ull << (exponent - 1))) >> exponent;
-	/* rounding may carry into one more bit; adding it to the code then also increments the
-	 * exponent */
+	/* rounding may carry into a further bit; adding it to the code then increments the
+	 * exponent, as it should */
 	return (u32)((u64)exponent << fraction_bits) + (u32)x;
 }
 
@@ -198,7 +198,7 @@ static inline struct hw_ratio hw_ratio_u64(u64 a, u64 b)
 	return ratio;
 }
 
-/* x times the ratio, rounded down; saturates. */
+/* Multiplies x by the ratio. Rounds down; a result that is too large becomes the largest value. */
 static inline u64 hw_times(struct hw_ratio ratio, u64 x)
 {
 	u32 down = x >> 32 ? hw_bits_u64(x) - 32 : 0;

@@ -3,10 +3,10 @@
  * A protocol's header: its decoded fields, its carrier, and its codec. The simulator, its
  * captures, eBPF programs and tests all use this codec.
  *
- * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded fields
- * of passing packets (router.h). An endpoint's algorithm that owns the header writes them when
- * it sends, and receives what came back (cc.h). The receiver has no algorithm: the header
- * itself defines the answer (reflect).
+ * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded fields of
+ * passing packets (router.h). An endpoint's algorithm that owns the header fills in the fields when
+ * it sends, and receives the fields of the receiver's answer (cc.h). The receiver has no algorithm:
+ * the header itself defines the answer (reflect).
  *
  * Everything here is inlined, has no unbounded loops and writes no globals, so that the same
  * code passes the kernel's verifier.
@@ -34,7 +34,7 @@ enum hw_carrier {
 struct hw_field {
 	const char *name;
 	const char *unit;
-	const char *meaning; /* contains "two's complement" if the field is signed */
+	const char *meaning; /* for people; contains "two's complement" if the field is signed */
 	u32 offset;	     /* offset of the field in the decoded fields */
 	u32 bytes;	     /* 1, 2, 4 or 8 */
 };
@@ -42,10 +42,11 @@ struct hw_field {
 /* Properties of the packet in which a header arrived; TTL and ECN are zero if a socket of the
  * kernel receives a TCP option. */
 struct hw_arrival {
-	u8 ip_ttl; /* the remaining TTL; each router has decremented it */
+	u8 ip_ttl; /* remaining IP TTL; each router on the path has decremented it */
 	u8 ecn;	   /* the two ECN bits */
 	u16 ip_id; /* identification of the IP header; senders increment it by one per packet */
-	u32 pkts;  /* packets that arrived together, with one header (hw_packet.pkts) */
+	/* number of packets that arrived in one buffer with this header (hw_packet.pkts) */
+	u32 pkts;
 };
 
 struct hw_header {
@@ -53,17 +54,17 @@ struct hw_header {
 	const char *title;
 	const char *source;
 	u8 carrier;    /* enum hw_carrier */
-	u8 kind;       /* first byte of the option */
-	u8 wire_bytes; /* size of the option, a multiple of 4; 0 in ECN bits */
+	u8 kind;       /* kind or type of the option, its first byte */
+	u8 wire_bytes; /* size of the option, a multiple of 4; 0 if the header is in the ECN bits */
 	u8 fields_bytes;
 	u32 n_fields;
 	const struct hw_field *fields;
 
-	/* The header in which a receiver answers. Null: this header, which has fields for the
-	 * answer beside those that a sender fills in. */
+	/* The header in which a receiver answers. Null: receivers answer in this same header,
+	 * which then has fields for the answer. */
 	const struct hw_header *answer;
 
-	/* Decodes the bytes into fields. Returns whether they are this header. */
+	/* Decodes the bytes into fields. Returns whether the bytes are this header. */
 	int (*parse)(const u8 *bytes, void *fields);
 	void (*emit)(const void *fields, u8 *bytes);
 	/*

@@ -19,7 +19,7 @@
 #define HW_HYBLA_MOST_PKTS 65535 /* Linux's bound of the window, set when Hybla begins */
 
 struct hw_hybla {
-	u32 rho_8;	 /* rho << 3; 0 before the first round trip was known */
+	u32 rho_8;	 /* rho << 3; 0 until a round trip is known */
 	u32 min_srtt_us; /* smallest smoothed RTT, from which rho_8 was computed */
 };
 
@@ -41,7 +41,7 @@ static inline int hw_hybla_holds(const struct hw_hybla *h, const struct hw_conn 
 	return h->rho_8 && c->ca_state == HW_CA_OPEN;
 }
 
-/* Clamps a window that grew by Hybla's law. */
+/* Limits a window that grew by Hybla's law to HW_HYBLA_MOST_PKTS. */
 static inline u32 hw_hybla_bound(const struct hw_conn *c, u32 cwnd_pkts)
 {
 	return hw_min_u32(cwnd_pkts, hw_min_u32(c->cwnd_clamp_pkts, HW_HYBLA_MOST_PKTS));
@@ -58,7 +58,8 @@ static inline u32 hw_hybla_grow(struct hw_conn *c, u32 *part, u64 growth, u32 bi
 	growth += *part;
 	whole = growth >> bits;
 	*part = (u32)(growth & ((1u << bits) - 1));
-	if (c->cwnd_pkts < HW_HYBLA_MOST_PKTS) /* Reno's law may have made cwnd larger */
+	/* outside Open, Reno's law may have made cwnd larger */
+	if (c->cwnd_pkts < HW_HYBLA_MOST_PKTS)
 		c->cwnd_pkts = hw_hybla_bound(c, hw_add_u32(c->cwnd_pkts, hw_saturate_u32(whole)));
 	return whole != 0;
 }

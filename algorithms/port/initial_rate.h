@@ -15,8 +15,8 @@
 
 #include "cc.h"
 
-/* The number of round trips in which slow start sends so many packets, if its window doubles
- * from cwnd on: the smallest k with cwnd (2^k - 1) >= pkts. */
+/* The number of round trips that slow start needs to send so many packets, if its window starts
+ * at cwnd and doubles in each: the smallest k with cwnd (2^k - 1) >= pkts. */
 static inline u32 hw_slow_start_rounds(u32 pkts, u32 cwnd_pkts)
 {
 	u64 windows;
@@ -26,8 +26,8 @@ static inline u32 hw_slow_start_rounds(u32 pkts, u32 cwnd_pkts)
 	return windows ? 64 - (u32)__builtin_clzll(windows) : 0;
 }
 
-/* Whether the last of so many packets arrives by the deadline if slow start begins with cwnd
- * after `before` round trips. */
+/* Whether slow start meets the deadline: whether the last of so many packets arrives in time if
+ * slow start begins with cwnd after `before` round trips. */
 static inline int hw_slow_start_meets(const struct hw_conn *c, u32 pkts, u32 rtt_us, u32 before)
 {
 	u64 halves = 2ull * (hw_slow_start_rounds(pkts, c->cwnd_pkts) + before);
@@ -50,7 +50,7 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	if (c->deadline_us <= needed_us ||
 	    hw_slow_start_meets(c, pkts, rtt_us, c->srtt_us ? 0 : before))
 		return 0;
-	/* an existing connection sends a window before the rate can be used */
+	/* an existing connection sends one window before the rate can be used */
 	if (before && c->srtt_us)
 		pkts -= hw_min_u32(pkts, c->cwnd_pkts);
 	left_us = c->deadline_us - needed_us;
@@ -58,7 +58,8 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	return (hw_saturate_u32(wire_bytes) * 1000000ull + left_us - 1) / left_us;
 }
 
-/* Whether the present RTT resembles the RTT that was saved with the window (RFC 9959). */
+/* Whether the present RTT resembles the RTT that was saved with the window of an earlier
+ * connection (RFC 9959). */
 static inline int hw_saved_holds(const struct hw_conn *c, u32 saved_us)
 {
 	return c->min_rtt_us >= saved_us / 2 && c->min_rtt_us <= 10ull * saved_us;
@@ -78,9 +79,9 @@ static inline u64 hw_saved_rate_Bps(const struct hw_conn *c)
 }
 
 /*
- * The rate to start with for so many bytes, 0: none. The application's hints have priority: no
- * fast start, a rate or a deadline. Next is the rate of an earlier transfer on the path, and
- * last `otherwise_Bps`.
+ * The initial rate for so many bytes, 0: none. The application's hints have priority: no fast
+ * start, a rate or a deadline. Otherwise it is the rate of an earlier transfer on the path, and if
+ * there is none, `otherwise_Bps`.
  */
 static inline u64 hw_initial_rate_Bps(const struct hw_conn *c, u64 otherwise_Bps, u64 bytes,
 				      u32 rtt_us, u32 before)

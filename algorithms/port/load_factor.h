@@ -25,17 +25,19 @@
 #define HW_LOAD_INTERVAL_NS   200000000ull /* t_rho */
 #define HW_LOAD_INTERVAL_US   200000u
 #define HW_LOAD_MAX_INTERVALS 16u
-#define HW_LOAD_MOST_RTT_US   (HW_LOAD_INTERVAL_US * 5 / 2) /* longest RTT that VCP's sender uses */
+/* longer RTTs count as this much at VCP's sender */
+#define HW_LOAD_MOST_RTT_US (HW_LOAD_INTERVAL_US * 5 / 2)
 
 /* A link's load, as its router measures it. */
 struct hw_load {
 	u64 offered_bytes;   /* bytes offered since the interval began */
 	u64 queue_sum_bytes; /* sum of the queue's samples in the interval */
 	u64 steady_bytes;    /* the persistent queue, smoothed */
-	u64 demand_bytes;    /* of the latest whole interval: offered bytes and half the queue */
-	u64 capacity_bytes;  /* of the latest whole interval: target share of the capacity */
-	u64 begun_ns;	     /* when the interval began, plus 1; 0: no interval yet */
-	u64 sample_ns;	     /* time of the next sample of the queue */
+	/* demand in the latest whole interval: offered bytes and half the queue */
+	u64 demand_bytes;
+	u64 capacity_bytes; /* target share of the capacity in the latest whole interval */
+	u64 begun_ns;	    /* when the interval began, plus 1; 0: no interval yet */
+	u64 sample_ns;	    /* time of the next sample of the queue */
 	u32 samples;
 	u32 intervals; /* number of measured intervals; wraps */
 };
@@ -83,7 +85,7 @@ static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *li
 	load->queue_sum_bytes += link->queue_bytes;
 	load->samples++;
 	load->sample_ns += HW_LOAD_SAMPLE_NS;
-	if (load->sample_ns <= now_ns) /* possible where only packets advance the time */
+	if (load->sample_ns <= now_ns) /* possible if only arriving packets advance the time */
 		load->sample_ns = now_ns + HW_LOAD_SAMPLE_NS;
 	elapsed_ns = now_ns - (load->begun_ns - 1);
 	if (elapsed_ns < HW_LOAD_INTERVAL_NS)
@@ -116,7 +118,7 @@ static inline u64 hw_load_percent(const struct hw_load *load)
 
 #define HW_STEP_INTERVALS 8 /* longest step, in intervals, that may grow by more than 1/16 each */
 
-/* The sender's steps are fixed-point numbers with 30 bits after the point. */
+/* Number of fractional bits of the sender's steps. */
 #define HW_STEP_SHIFT 30
 #define HW_STEP_ONE   (1ull << HW_STEP_SHIFT)
 
@@ -139,7 +141,8 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 	x /= HW_LOAD_INTERVAL_US;
 	n = (u32)(x >> HW_STEP_SHIFT);
 	f = x & (HW_STEP_ONE - 1);
-	/* f, then k of f (f - 1) ... (f - k) m^(k + 1) / (k + 1)!, all but the first below 0 */
+	/* sums k of the terms f (f - 1) ... (f - k) m^(k + 1) / (k + 1)!, all but the first
+	 * below 0 */
 	term = f * m >> HW_STEP_SHIFT;
 	result = falls ? result - term : result + term;
 	for (k = 1; k < 12; k++) {
@@ -160,9 +163,9 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 }
 
 /*
- * The relative change of a window per interval t_rho, |m| with m = kappa (1/LF - 1) and kappa =
- * 1/4. rest is 1/LF, capacity/demand, with HW_STEP_SHIFT bits after the point. Returns whether
- * the window falls.
+ * The change of a window per interval t_rho, relative to the window: |m| with m = kappa (1/LF - 1)
+ * and kappa = 1/4. `rest` is 1/LF, capacity/demand, with HW_STEP_SHIFT fractional bits. Returns
+ * whether the window falls.
  */
 static inline u32 hw_load_step(u64 rest, u64 *m)
 {
@@ -171,9 +174,9 @@ static inline u32 hw_load_step(u64 rest, u64 *m)
 }
 
 /*
- * Packets that additive increase adds per round trip, 16 bits after the point, so that flows
- * gain equally per second whatever their round trip. With the round trip r in units of unit_us,
- * they are r/5 for r up to 1/5, r^2 for r up to 5, and 25 + (r - 5) above, as in the ns-2
+ * The number of packets that additive increase adds per round trip, with 16 fractional bits, so
+ * that flows gain equally per second whatever their round trip. With the round trip r in units of
+ * unit_us, they are r/5 for r up to 1/5, r^2 for r up to 5, and 25 + (r - 5) above, as in the ns-2
  * model, whose unit is 100 ms.
  */
 static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
@@ -187,8 +190,8 @@ static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
 	return (20ull << 16) + r;
 }
 
-/* Adds to the window. `by` and the fraction of a packet, which the control keeps, have 30 bits
- * after the point. */
+/* Adds `by` packets to the window. `by`, and the fraction of a packet that the control keeps,
+ * have 30 fractional bits. */
 static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 sum = *fraction + by;
@@ -198,7 +201,7 @@ static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(sum & (HW_STEP_ONE - 1));
 }
 
-/* Subtracts from the window, which remains at least one packet. */
+/* Subtracts packets from the window, which keeps at least one packet. */
 static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 window = ((u64)c->cwnd_pkts << HW_STEP_SHIFT) + *fraction;
@@ -208,8 +211,8 @@ static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(window & (HW_STEP_ONE - 1));
 }
 
-/* The additive increase for acked_pkts packets, if a whole window adds `per_rtt` packets (16
- * bits after the point). */
+/* The additive increase for acked_pkts packets if `per_rtt` packets (with 16 fractional bits)
+ * are added per window of acknowledged packets. */
 static inline u64 hw_additive_part(const struct hw_conn *c, u64 per_rtt, u32 acked_pkts)
 {
 	u64 each = (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(c->cwnd_pkts, 1);
@@ -249,7 +252,7 @@ static inline u32 hw_uses_reno(struct hw_fall_back *f, struct hw_conn *c, u32 pa
 	return is_alone;
 }
 
-/* Called when a router has answered: ends a slow start that began without routers. */
+/* Called when a router has answered: ends a slow start that began because no router answered. */
 static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 {
 	if (f->alone)
@@ -257,7 +260,8 @@ static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 	hw_answered(f, c);
 }
 
-/* Ends slow start after an idle time, when the stack has raised ssthresh to the earlier window. */
+/* Ends slow start after an idle time: the stack has reduced cwnd and raised ssthresh to the
+ * earlier window. */
 static inline void hw_after_idle(const struct hw_fall_back *f, struct hw_conn *c, u8 event)
 {
 	if (event == HW_EVENT_CWND_RESTART && !f->alone)

@@ -34,7 +34,8 @@
 #define HW_LOCAL_SPARE_PKTS 3
 #define HW_LOCAL_FIRST_PKTS 10
 
-/* Tunables of these controls: all have the first, those that grow additively also the second. */
+/* Tunables of the controls of local router assistance: all have the first, those with additive
+ * increase also the second. */
 enum { HW_LOCAL_START, HW_LOCAL_ALPHA };
 enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 #define HW_LOCAL_TUNABLE_START                                               \
@@ -46,16 +47,18 @@ enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 	  HW_LOCAL_APPROVED }
 
 #define HW_LOCAL_TUNABLE_ALPHA \
-	{ "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 }
+	{ "alpha", "packets", "growth per round trip for an RTT of t_rho, 200 ms", 1, 1, 64 }
 
 struct hw_local {
 	struct hw_monitor monitor; /* what the monitor published, as last read */
-	struct hw_flight flight;   /* of the approved first window */
-	u32 flight_least_pkts;	   /* window to keep at least if few packets of the flight leave */
-	u32 window_pkts;	   /* the law's window */
-	u32 fraction;		   /* fraction of a packet beyond window_pkts, in units of 2^-30 */
-	u32 round_pkts;		   /* window at the beginning of the round trip */
-	u32 round_end;		   /* sequence number whose ACK ends the round trip */
+	struct hw_flight flight;   /* the paced flight of the first window */
+	/* the window stays at least this large if few packets of the flight leave */
+	u32 flight_least_pkts;
+	u32 window_pkts; /* the window that the control's law sets */
+	/* fraction of a packet by which the window exceeds window_pkts, in units of 2^-30 */
+	u32 fraction;
+	u32 round_pkts; /* window at the beginning of the present round trip */
+	u32 round_end;	/* sequence number whose ACK ends the present round trip */
 };
 
 _Static_assert(sizeof(struct hw_local) <= HW_FLOW_STATE_BYTES, "state of a control");
@@ -87,8 +90,8 @@ static inline void hw_local_uses_reno(struct hw_conn *c, const struct hw_rate_sa
 		hw_reno_grow(c, c->counts_acks ? sample->acked_pkts != 0 : sample->acked_pkts);
 }
 
-/* A flow's equal share of a rate among `flows` flows, in packets per round trip, 16 bits after
- * the point. */
+/* A flow's equal share of a rate among `flows` flows, in packets per round trip with 16
+ * fractional bits. */
 static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
 {
 	u64 rtt_us = hw_min_u32(c->min_rtt_us, HW_LOAD_MAX_INTERVALS * HW_LOAD_INTERVAL_US);
@@ -99,7 +102,8 @@ static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flow
 	       hw_max_u32(flows, 1);
 }
 
-/* The capacity that neither the last control interval nor the last load interval used. */
+/* The part of the capacity that was unused both in the last control interval and in the last
+ * load interval. */
 static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 {
 	u64 part = 0;
@@ -112,8 +116,8 @@ static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 			  hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
 }
 
-/* Begins a paced flight of `pkts` packets plus the flow's equal share of a rate in one round
- * trip, if that is more than cwnd. */
+/* Begins a paced flight that lasts one round trip: `pkts` packets plus the flow's equal share of
+ * a rate. Does nothing if that is not more than cwnd. */
 static inline void hw_local_approve_flight(struct hw_local *l, struct hw_conn *c, u64 rate_Bps,
 					   u32 pkts, u32 flows)
 {
@@ -180,7 +184,8 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
 
 	if (hw_local_falls_back(l)) {
-		/* the monitor whose data allowed the flight is gone */
+		/* no monitor is attached any more that would confirm the data by which the
+		 * flight began */
 		if (l->flight.phase == HW_FLIGHT_PROBING)
 			hw_flight_stop_pacing(&l->flight, c);
 		hw_local_uses_reno(c, sample);
@@ -204,8 +209,8 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	return hw_min_u32(sample->acked_pkts, l->round_pkts);
 }
 
-/* The part of a change per round trip (16 bits after the point) that pkts of the round's
- * packets make up; the result has 30 bits after the point. */
+/* How much of a change per round trip (with 16 fractional bits) applies to pkts of the round's
+ * packets; the result has 30 fractional bits. */
 static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 {
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
@@ -227,7 +232,7 @@ static inline u64 hw_local_additive(const struct hw_local *l, const struct hw_co
 	return hw_local_part(l, scale, pkts);
 }
 
-/* Changes the window by what the law adds and takes, each with 30 bits after the point. */
+/* Changes the window by what the control's law adds and takes, each with 30 fractional bits. */
 static inline void hw_local_steps(struct hw_local *l, struct hw_conn *c, u64 add, u64 take)
 {
 	if (add >= take)

@@ -17,7 +17,7 @@
 
 #include "types.h"
 
-/* The block of data that is published about a link. */
+/* The data that a monitor publishes about a link. */
 struct hw_monitor {
 	u64 output_Bps;	    /* rate of the traffic that left in the last control interval */
 	u64 give_Bps;	    /* by how much all flows together may grow in the next interval */
@@ -27,7 +27,8 @@ struct hw_monitor {
 	u64 capacity_Bps;   /* the capacity that the router assumes */
 	u32 flows;	    /* flows that sent data in the last control interval */
 	u32 intervals;	    /* control intervals so far; 0: nothing is known yet */
-	u32 opening;	    /* opened connections whose data no whole load interval includes yet */
+	/* connections that were opened, but have no whole load interval with their data yet */
+	u32 opening;
 	u32 present; /* connections that opened or sent data recently (two control intervals) */
 };
 

@@ -28,9 +28,9 @@
 	  MPCP_MIN_PIECES,                                                 \
 	  MPCP_MAX_PIECES }
 
-#define MPCP_LOW   1		  /* the level for a load below 80 % */
-#define MPCP_FIRST 2		  /* the lowest level from 80 % on */
-#define MPCP_FROM  ((u64)5 << 14) /* 1.25, 1/LF with 16 bits after the point */
+#define MPCP_LOW   1		  /* level of a load factor below 80 % */
+#define MPCP_FIRST 2		  /* lowest level of load factors from 80 % on */
+#define MPCP_FROM  ((u64)5 << 14) /* 1/LF at a load factor of 80 %: 1.25 with 16 fractional bits */
 #define MPCP_RANGE ((u64)3 << 14) /* 0.75 */
 
 static inline u32 mpcp_levels(u32 pieces)
@@ -38,7 +38,7 @@ static inline u32 mpcp_levels(u32 pieces)
 	return pieces == 2 ? 9 : 27;
 }
 
-/* The place value (1, 3 or 9) of a digit of the level; digit 0 is the most significant. */
+/* The place value (1, 3 or 9) of a digit of the level. Digit 0 is the most significant. */
 static inline u32 mpcp_weight(u32 pieces, u32 digit)
 {
 	u32 lower = pieces - 1 - digit;

@@ -13,7 +13,7 @@
 
 #include "link.h"
 
-/* Bytes of state a queue discipline may keep per link. */
+/* Bytes of state that a queue discipline may keep per link. */
 #define HW_QUEUE_STATE_BYTES 4096
 
 struct hw_queue_ops {
@@ -29,7 +29,7 @@ struct hw_queue_ops {
 	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt);
 
-	/* The following members are null, or 0, if the discipline decides when packets arrive. */
+	/* The following members are null or 0 if enqueue alone decides about packets. */
 
 	/*
 	 * Returns an enum hw_verdict for the packet at the head, which has waited for
@@ -53,7 +53,7 @@ struct hw_queue_ops {
 	u32 (*choose)(void *state, const u32 *tun, const struct hw_link *link, const u32 *heads);
 };
 
-/* Whether the queue has no room for the packet within the link's limits. */
+/* Whether the packet does not fit into the queue within the link's limits. */
 static inline int hw_link_is_full(const struct hw_link *link, const struct hw_packet *pkt)
 {
 	if (link->limit_bytes && (u64)link->queue_bytes + pkt->ip_bytes > link->limit_bytes)

@@ -15,18 +15,19 @@
 
 struct hw_recent {
 	u64 now[HW_RECENT_WORDS];
-	u64 last[HW_RECENT_WORDS]; /* the older half, without connections that are also in now */
+	/* the older half of the set, without the connections that are also in `now` */
+	u64 last[HW_RECENT_WORDS];
 	u32 now_bits;
 	u32 last_bits;
 };
 
-/* The index of a connection's bit. */
+/* The index of the bit that a connection's number selects. */
 static inline u32 hw_recent_at(u64 flow)
 {
 	return (u32)((flow ^ flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % HW_RECENT_BITS;
 }
 
-/* Removes a connection; returns whether it was there. */
+/* Removes a connection; returns whether the set had it. */
 static inline u32 hw_recent_take(struct hw_recent *r, u32 at)
 {
 	u64 bit = 1ull << at % 64, *now = &r->now[at / 64], *last = &r->last[at / 64];

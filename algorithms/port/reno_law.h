@@ -10,7 +10,7 @@
 
 #include "cc.h"
 
-/* Congestion avoidance: adds one packet per ACKed window. */
+/* Congestion avoidance: adds one packet per window of ACKed packets. */
 static inline void hw_reno_cong_avoid(void *state, const u32 *tun, struct hw_conn *c,
 				      u32 acked_pkts)
 {
@@ -38,8 +38,8 @@ static inline u32 hw_reno_ssthresh(void *state, const u32 *tun, struct hw_conn *
 	return hw_max_u32(c->cwnd_pkts / 2, 2);
 }
 
-/* The floor of rate halving is half of ssthresh: cwnd falls below ssthresh if fewer packets are
- * in flight. */
+/* The lowest cwnd of rate halving is half of ssthresh: cwnd falls below ssthresh if fewer
+ * packets are in flight. */
 static inline u32 hw_reno_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)state;

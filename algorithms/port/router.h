@@ -19,7 +19,8 @@ struct hw_counter {
 	const char *name; /* ends with the unit of the shown value, such as _bytes */
 	const char *unit;
 	const char *meaning;
-	u32 times; /* the value is shown times this: 8 shows B/s as bit/s; 0 means 1 */
+	/* factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1 */
+	u32 times;
 };
 
 struct hw_router_ops {
@@ -33,10 +34,10 @@ struct hw_router_ops {
 	/* Descriptions of the router's counters and values, which are the first n_counters u64
 	 * of its state, in this order. */
 	u32 n_counters;
-	u32 n_events; /* at most HW_MAX_NOTES */
+	u32 n_events; /* number of events; at most HW_MAX_NOTES */
 	const struct hw_counter *counters;
-	/* Descriptions of the events that the router records with hw_note(), each at most once
-	 * in a call. */
+	/* Descriptions of the events that the router records with hw_note(). A call records each
+	 * event at most once. */
 	const struct hw_counter *events;
 	/* The header that the router reads and writes; null: none. */
 	const struct hw_header *header;
@@ -67,9 +68,9 @@ struct hw_router_ops {
 	void (*depart)(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header);
 	/*
-	 * Called at the time that its previous call returned. Returns when to call it again, 0:
-	 * never. It may also be called earlier: when the link is made, and before the counters
-	 * are read.
+	 * A timer, called at the time that its previous call returned. Returns when to call it
+	 * again, 0: never. It may also be called earlier: when the link is made, and before the
+	 * counters are read.
 	 */
 	u64 (*tick)(void *state, const u32 *tun, struct hw_link *link);
 	/*

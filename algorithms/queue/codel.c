@@ -26,21 +26,24 @@
 enum { TARGET, INTERVAL, MTU, ECN };
 
 static const struct hw_tunable codel_tunables[] = {
-	[TARGET] = { "target_us", "us", "time that a packet may wait in a standing queue", 5000, 1,
-		     4000000 },
-	/* bounded so that interval^2 in ns^2 fits into 64 bits */
-	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
-		       1, 4000000 },
-	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped with at most this much behind the head",
-		  1500, 0, 65535 },
-	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
+	[TARGET] = { "target_us", "us", "sojourn time above which a queue may be a standing queue",
+		     5000, 1, 4000000 },
+	/* upper limit, so that interval^2 in ns^2 fits into 64 bits */
+	[INTERVAL] = { "interval_us", "us", "how long packets exceed target before the first drop",
+		       100000, 1, 4000000 },
+	[MTU] = { "mtu_bytes", "bytes",
+		  "nothing is dropped while at most so much waits behind the head", 1500, 0,
+		  65535 },
+	[ECN] = { "ecn", "bool", "mark ECN-capable packets instead of dropping them", 0, 0, 1 },
 };
 
 struct codel {
-	u64 first_above_ns; /* when the queue will count as standing; 0: it is below target */
+	/* time at which the queue counts as standing if sojourn times stay above target until
+	 * then; 0: sojourn times are below target */
+	u64 first_above_ns;
 	u64 drop_next_ns;
-	u32 count;	/* drops in this dropping state, plus the count with which it began */
-	u32 last_count; /* the count with which it began */
+	u32 count; /* number of drops in this dropping state, plus the number with which it began */
+	u32 last_count; /* the count with which this dropping state began */
 	u8 dropping;
 	u8 law_due;
 	u8 spare[6];
@@ -76,7 +79,7 @@ static u32 codel_enqueue(void *state, const u32 *tun, const struct hw_link *link
 	return hw_link_is_full(link, pkt) ? HW_DROP_FULL : HW_PASS;
 }
 
-/* Makes the next drop or mark of a dropping state, if drop_next_ns has been reached. */
+/* Drops or marks the next packet of a dropping state, if the time drop_next_ns is reached. */
 static u32 codel_continue(struct codel *s, const u32 *tun, int marks)
 {
 	s->count = hw_add_u32(s->count, 1);
@@ -88,7 +91,7 @@ static u32 codel_continue(struct codel *s, const u32 *tun, int marks)
 	return HW_MARK;
 }
 
-/* Begins a dropping state with its first drop or mark. */
+/* Begins a dropping state: drops or marks its first packet. */
 static u32 codel_begin(struct codel *s, const u32 *tun, u64 now_ns, int marks)
 {
 	u32 grown = s->count - s->last_count;

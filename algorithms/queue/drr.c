@@ -18,8 +18,8 @@
 enum { QUANTUM };
 
 static const struct hw_tunable drr_tunables[] = {
-	[QUANTUM] = { "quantum_bytes", "bytes", "what a sub-queue may send in a round", 1500, 64,
-		      65535 },
+	[QUANTUM] = { "quantum_bytes", "bytes", "bytes that a sub-queue may send in a round", 1500,
+		      64, 65535 },
 };
 
 struct drr {
@@ -27,7 +27,7 @@ struct drr {
 	u32 bytes[QUEUES];
 	u32 pkts[QUEUES];
 	u32 at;	    /* the sub-queue that is being served */
-	u32 served; /* 1: that sub-queue has got its quantum in this round */
+	u32 served; /* 1: sub-queue `at` has got its quantum in this round */
 };
 
 _Static_assert(sizeof(struct drr) <= HW_QUEUE_STATE_BYTES, "state of a queue");

@@ -15,22 +15,24 @@
 #define AVERAGE_SHIFT  24 /* fractional bits of the average in packets */
 #define FRACTION_SHIFT 32 /* fractional bits of probabilities and of the decay */
 #define FRACTION_ONE   (1ull << FRACTION_SHIFT)
-#define DECAY_MAX_PKTS (1u << 20) /* after so many small packets any average has decayed to 0 */
+/* after so many small packets an idle link's average counts as 0 */
+#define DECAY_MAX_PKTS (1u << 20)
 
 enum { MIN_TH, MAX_TH, MAX_P, WEIGHT_SHIFT, MEAN_BYTES, GENTLE, ECN };
 
 static const struct hw_tunable red_tunables[] = {
 	[MIN_TH] = { "min_th_pkts", "packets", "average queue below which nothing is dropped", 5, 1,
 		     1000000 },
-	[MAX_TH] = { "max_th_pkts", "packets", "average queue at which max_p is reached", 15, 1,
-		     1000000 },
+	[MAX_TH] = { "max_th_pkts", "packets",
+		     "average queue at which the drop probability is max_p", 15, 1, 1000000 },
 	[MAX_P] = { "max_p_permille", "1/1000", "drop probability at max_th", 100, 1, 1000 },
-	[WEIGHT_SHIFT] = { "weight_shift", "bits", "a sample weighs 2^-shift in the average", 9, 1,
-			   16 },
-	[MEAN_BYTES] = { "mean_bytes", "bytes", "packet size assumed while the link was idle", 500,
-			 1, 65535 },
-	[GENTLE] = { "gentle", "bool", "let the probability rise to 1 at twice max_th", 1, 0, 1 },
-	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
+	[WEIGHT_SHIFT] = { "weight_shift", "bits",
+			   "a sample has the weight 2^-shift in the average", 9, 1, 16 },
+	[MEAN_BYTES] = { "mean_bytes", "bytes",
+			 "packet size with which the average decays while the link is idle", 500, 1,
+			 65535 },
+	[GENTLE] = { "gentle", "bool", "the drop probability rises to 1 at twice max_th", 1, 0, 1 },
+	[ECN] = { "ecn", "bool", "mark ECN-capable packets instead of dropping them", 0, 0, 1 },
 };
 
 struct red {
@@ -48,20 +50,20 @@ static void red_update_average(struct red *s, const u32 *tun, const struct hw_li
 		else
 			s->average -= (s->average - sample) >> tun[WEIGHT_SHIFT];
 	} else {
-		/* one sample of 0 for this arrival, and one for each packet that could have
-		 * arrived while the link was idle */
+		/* the average gets one sample of 0 for this arrival, and one for each packet
+		 * that could have arrived while the link was idle */
 		u64 sent = hw_div_u64((u64)link->idle_us * hw_saturate_u32(link->rate_Bps),
 				      (u64)tun[MEAN_BYTES] * 1000000);
 		u32 n = sent < DECAY_MAX_PKTS ? (u32)sent + 1 : DECAY_MAX_PKTS;
 		u64 decay = hw_power(FRACTION_ONE - (FRACTION_ONE >> tun[WEIGHT_SHIFT]), n);
 
-		/* average is below 2^48; shifted by 16 bits before and after, the product does
-		 * not overflow */
+		/* no overflow: the average is below 2^48, and is shifted by 16 bits before and
+		 * after the product */
 		s->average = (s->average >> 16) * decay >> (FRACTION_SHIFT - 16);
 	}
 }
 
-/* The drop probability for the average queue, << 32, before drops are spread evenly. */
+/* The drop probability at the average queue, << 32. Later, drops are spread evenly. */
 static u64 red_probability(const struct red *s, const u32 *tun)
 {
 	u64 min = (u64)tun[MIN_TH] << AVERAGE_SHIFT;
@@ -77,7 +79,7 @@ static u64 red_probability(const struct red *s, const u32 *tun)
 	return FRACTION_ONE;
 }
 
-/* Whether this packet is to be dropped or marked. */
+/* Whether RED drops or marks this packet. */
 static int red_strikes(struct red *s, const u32 *tun, u32 random)
 {
 	u64 p = red_probability(s, tun);

@@ -26,9 +26,11 @@
 enum { MU, FREQUENCY_US, CAPACITY_KBPS };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[MU] = { "mu", "1/1024", "part of the capacity to use", 983, 1, 1024 },
-	[FREQUENCY_US] = { "frequency_us", "us", "least time between computations of the price",
-			   10000, 100, 10000000 },
+	[MU] = { "mu", "1/1024", "part of the capacity beyond which the price rises", 983, 1,
+		 1024 },
+	[FREQUENCY_US] = { "frequency_us", "us",
+			   "minimum time between two computations of the price", 10000, 100,
+			   10000000 },
 	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the link's capacity; 0: the link's rate", 0,
 			    0, 400000000 },
 };
@@ -36,27 +38,27 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define MU_SHIFT      10
 #define SECOND_NS     1000000000ull
 #define PRICE_MOST_NS ((u64)HW_PRICE_MOST * HW_PRICE_NS)
-/* Bound of dt: any price has fallen to 0 by then, and products do not overflow. */
+/* Upper bound of dt. Within this time any price falls to 0; the bound also prevents overflow. */
 #define ELAPSED_MOST_NS (400 * SECOND_NS)
-/* Bound of X: more than a link of 100 Gbit/s carries in a second. */
+/* Upper bound of X, more than a link of 100 Gbit/s carries in a second. */
 #define OFFERED_MOST (1ull << 34)
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct maxnet {
 	u64 price_us;
 	u64 peak_price_us;
 	u64 headers; /* that left */
-	u64 raised;  /* packets that arrived with a lower price */
+	u64 raised;  /* packets that arrived with a price below this link's */
 	u64 price_ns;
 	u64 offered_bytes; /* X so far */
 	u64 computed_ns;   /* when the price was computed */
 };
 
 static const struct hw_counter maxnet_counters[] = {
-	{ "price_us", "us", "the link's price, as of the latest packet", 0 },
-	{ "peak_price_us", "us", "the highest that it was", 0 },
-	{ "headers", "packets", "packets with a header that left", 0 },
-	{ "raised", "packets", "of them, those that brought a lower price", 0 },
+	{ "price_us", "us", "the link's price when the latest packet arrived", 0 },
+	{ "peak_price_us", "us", "highest price of the link so far", 0 },
+	{ "headers", "packets", "packets with MaxNet's header that left", 0 },
+	{ "raised", "packets", "packets that arrived with a price below this link's", 0 },
 };
 
 static u64 maxnet_capacity_Bps(const u32 *tun, const struct hw_link *link)

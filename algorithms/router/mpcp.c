@@ -19,7 +19,7 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 };
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct mpcp_router {
 	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 level;
@@ -31,17 +31,18 @@ struct mpcp_router {
 
 static const struct hw_counter mpcp_counters[] = {
 	{ "load_percent", "%", "load factor of the last interval", 0 },
-	{ "level", "level", "congestion level: 1 below 80 %, then up with the load", 0 },
-	{ "queue_bytes", "bytes", "queue that persists", 0 },
-	{ "headers", "packets", "packets of MPCP", 0 },
-	{ "raised", "packets", "of them, those that came with a lower digit", 0 },
+	{ "level", "level",
+	  "congestion level of the link: 1 below 80 % load, higher with more load", 0 },
+	{ "queue_bytes", "bytes", "the persistent queue", 0 },
+	{ "headers", "packets", "MPCP packets that arrived", 0 },
+	{ "raised", "packets", "MPCP packets that arrived with a lower digit than the link's", 0 },
 };
 
 enum { LOAD, LEVEL };
 
 static const struct hw_counter mpcp_events[] = {
 	[LOAD] = { "load_percent", "%", "load factor of an interval", 0 },
-	[LEVEL] = { "level", "level", "congestion level from then on", 0 },
+	[LEVEL] = { "level", "level", "new congestion level of the link", 0 },
 };
 
 static void mpcp_init(void *state, const u32 *tun, struct hw_link *link)

@@ -47,10 +47,10 @@ enum { TOLD, MEASURED };
 
 static const struct hw_tunable pep_tunables[] = {
 	[RTT] = { "rtt_ms", "ms", "round trip of the link's flows without a queue", 600, 1, 3200 },
-	[CAPACITY] = { "capacity", "told|measured", "source of the capacity", TOLD, TOLD,
-		       MEASURED },
-	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the told capacity; 0: the link's rate", 0,
-			    0, 100000000 },
+	[CAPACITY] = { "capacity", "told|measured", "how the monitor knows the link's capacity",
+		       TOLD, TOLD, MEASURED },
+	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s",
+			    "capacity with capacity=told; 0: the link's rate", 0, 0, 100000000 },
 	[ALPHA] = HW_EFFICIENCY_ALPHA,
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
@@ -58,20 +58,20 @@ static const struct hw_tunable pep_tunables[] = {
 };
 
 #define NS_PER_S    1000000000ull
-#define MOST_BYTES  18000000000ull /* bound of the traffic in an interval */
+#define MOST_BYTES  18000000000ull /* upper bound of the traffic in an interval */
 #define FLOW_BITS   HW_RECENT_BITS
 #define LEAST_DATA  129 /* smallest packet that counts as a flow's data */
 #define TRAIN_PKTS  64
 #define SHORT_PKTS  8
 #define SHORT_NS    200000000ull
 #define FIRST_GUESS 4
-#define FIRST_BYTES 15000 /* first guess of the bytes per round trip, a first window */
+#define FIRST_BYTES 15000 /* assumed at first: bytes per round trip, about one initial window */
 #define HOLD	    4
 #define RECENT	    2  /* control intervals */
-#define LEAST_PROBE 16 /* the first assumed growth is capacity / 16 */
+#define LEAST_PROBE 16 /* the first assumed growth of the capacity is capacity / 16 */
 #define MOST_PROBE  2
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the monitor. It begins with the counters, in the order of their descriptions. */
 struct pep_monitor {
 	u64 output_Bps; /* traffic of the last control interval */
 	u64 capacity_Bps;
@@ -82,12 +82,12 @@ struct pep_monitor {
 	u64 flows;
 	u64 intervals;
 
-	u64 begun_ns; /* begin of the control interval */
+	u64 begun_ns; /* when the present control interval began */
 	u64 end_ns;   /* 0: nothing has begun */
 	u64 queue_end_ns;
 	u64 output_bytes; /* since begun_ns */
-	u64 least_bytes;  /* smallest queue since T_q, half a round trip, began */
-	u64 train_ns;	  /* begin of the train that is being measured */
+	u64 least_bytes;  /* smallest queue since the present T_q, half a round trip, began */
+	u64 train_ns;	  /* when the train that is being measured began */
 	u64 train_bytes;
 	u64 train_Bps; /* rate of the latest complete train; 0: none so far */
 	u32 train_pkts;
@@ -95,10 +95,10 @@ struct pep_monitor {
 	u32 is_train;
 	u32 trains; /* complete trains in this control interval */
 	u32 quiet;  /* control intervals since the last one with a train */
-	u32 probe;  /* the next assumed growth is capacity / probe */
+	u32 probe;  /* the next assumed growth of the capacity is capacity / probe */
 	u32 used_bits;
 	u32 began;	/* connections whose first data left in this load interval */
-	u32 began_last; /* and in the previous load interval */
+	u32 began_last; /* connections whose first data left in the previous load interval */
 	u32 unused;
 	u64 bits[FLOW_BITS / 64];
 	struct hw_recent opened;  /* opened connections that have sent no data so far */
@@ -110,12 +110,12 @@ _Static_assert(sizeof(struct pep_monitor) <= HW_ROUTER_STATE_BYTES, "state of a 
 
 static const struct hw_counter pep_counters[] = {
 	{ "output_bps", "bit/s", "traffic that left in the last control interval", 8 },
-	{ "capacity_bps", "bit/s", "capacity that it believes in", 8 },
-	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
-	{ "give_bps", "bit/s", "by which flows are to grow in this interval", 8 },
-	{ "take_bps", "bit/s", "by which they are to shrink", 8 },
+	{ "capacity_bps", "bit/s", "capacity that the monitor assumes", 8 },
+	{ "persistent_queue_bytes", "bytes", "smallest queue in half a round trip", 0 },
+	{ "give_bps", "bit/s", "by how much all flows together may grow in this interval", 8 },
+	{ "take_bps", "bit/s", "by how much all flows together must shrink in this interval", 8 },
 	{ "load_percent", "%", "load factor of the last 200 ms", 0 },
-	{ "flows", "flows", "that sent data in the last control interval", 0 },
+	{ "flows", "flows", "flows that sent data in the last control interval", 0 },
 	{ "intervals", "intervals", "control intervals so far", 0 },
 };
 

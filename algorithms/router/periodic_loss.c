@@ -12,18 +12,19 @@
 enum { EVERY };
 
 static const struct hw_tunable periodic_loss_tunables[] = {
-	[EVERY] = { "every_pkts", "packets", "one in this many is lost", 1000, 2, 1000000000 },
+	[EVERY] = { "every_pkts", "packets", "one of so many packets is dropped", 1000, 2,
+		    1000000000 },
 };
 
 struct periodic_loss {
 	u64 offered;
 	u64 lost;
-	u32 since; /* packets that have passed since the latest lost packet */
+	u32 since; /* packets that have passed since the last dropped packet */
 };
 
 static const struct hw_counter periodic_loss_counters[] = {
 	{ "offered", "packets", "packets that arrived", 0 },
-	{ "lost", "packets", "of them, those that it dropped", 0 },
+	{ "lost", "packets", "packets that were dropped", 0 },
 };
 
 static u32 periodic_loss_arrive(void *state, const u32 *tun, struct hw_link *link,

@@ -32,15 +32,17 @@
 #include "../port/router.h"
 #include "../header/quick_start.h"
 
-#define SLOTS		    16		 /* size of the ring of grants, a power of two */
-#define SENDERS		    64		 /* number of tracked senders, a power of two */
-#define FIRST_INTERVAL_NS   200000000ull /* adaptive Delta before its first measurement */
+#define SLOTS	16 /* size of the ring of grants, a power of two */
+#define SENDERS 64 /* number of tracked senders, a power of two */
+/* Delta that an adaptive router uses before its first measurement */
+#define FIRST_INTERVAL_NS   200000000ull
 #define LEAST_INTERVAL_NS   10000000ull
 #define LARGEST_INTERVAL_NS 2000000000ull
-#define MEASUREMENT_NS	    3000000000ull /* a later report is not used as a measurement */
-#define SECOND_NS	    1000000000ull
-#define FULL_SCORE	    1000
-#define LEAST_SCORE	    125 /* can always recover */
+/* a report that comes later does not count as a measurement of Delta */
+#define MEASUREMENT_NS 3000000000ull
+#define SECOND_NS      1000000000ull
+#define FULL_SCORE     1000
+#define LEAST_SCORE    125 /* can always recover */
 
 enum algorithm { TARGET, SHARE, OPTIMISTIC, FAIR, EXTREME };
 enum estimator { LAST, EWMA, PEAK };
@@ -68,32 +70,41 @@ static const struct hw_tunable quick_start_tunables[] = {
 			"how a request is approved", TARGET, TARGET, EXTREME },
 	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are combined", PEAK,
 			LAST, PEAK },
-	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity c; 0: the link's rate", 0, 0,
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "the link's capacity c; 0: the link's rate", 0, 0,
 		       HW_U32_MAX },
-	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity to give", 1000,
-			0, 1000 },
-	[INTERVAL] = { "interval_ms", "ms", "slot Delta; 0: the mean time from request to report",
-		       0, 0, 10000 },
-	[OMEGA] = { "slots", "slots", "grants are remembered for so many slots; 0: by max_delay_ms",
-		    2, 0, SLOTS },
+	[THRESHOLD] = { "threshold_permille", "1/1000",
+			"theta, the part of the capacity that may be granted", 1000, 0, 1000 },
+	[INTERVAL] = { "interval_ms", "ms",
+		       "slot length Delta; 0: the mean time from a request to its report", 0, 0,
+		       10000 },
+	[OMEGA] = { "slots", "slots",
+		    "Omega, for how many slots a grant is remembered; 0: from max_delay_ms", 2, 0,
+		    SLOTS },
 	[MAX_DELAY] = { "max_delay_ms", "ms",
-			"longest delay d from request to data, for d / Delta + 2 slots", 500, 0,
-			100000 },
-	[EWMA_WEIGHT] = { "ewma_permille", "1/1000", "weight of a new sample in the average", 125,
+			"longest time d from a request to its data; a grant is remembered "
+			"for d / Delta + 2 slots",
+			500, 0, 100000 },
+	[EWMA_WEIGHT] = { "ewma_permille", "1/1000", "estimator=ewma: weight of a new sample", 125,
 			  1, 1000 },
-	[PEAK_SLOTS] = { "peak_slots", "slots", "samples of which the peak is the largest", 5, 1,
+	[PEAK_SLOTS] = { "peak_slots", "slots",
+			 "estimator=peak: number of samples of which the largest counts", 5, 1,
 			 SLOTS - 1 },
 	[FAIR_PART] = { "fair_permille", "1/1000",
-			"fair: part of a slot's bandwidth open at its start", 125, 0, 1000 },
-	[SHARE_PART] = { "share_permille", "1/1000", "share: part of the bandwidth per request",
-			 500, 1, 1000 },
-	[MAX_CODE] = { "max_code", "code", "largest rate code granted", 15, 0, HW_QS_MAX_CODE },
-	[WHOLE] = { "whole", "bool", "deny what cannot be granted in full", 0, 0, 1 },
-	[TRACK] = { "track", "bool", "return what reports show as not approved, count cheats", 0, 0,
-		    1 },
-	[MAX_REQUESTS] = { "max_requests", "1/s",
-			   "requests answered per second, others pass; 0: all", 10000, 0,
-			   HW_U32_MAX },
+			"algorithm=fair: part of a slot's bandwidth that may be granted at "
+			"the slot's beginning",
+			125, 0, 1000 },
+	[SHARE_PART] = { "share_permille", "1/1000",
+			 "algorithm=share: part of the unused bandwidth that one request gets", 500,
+			 1, 1000 },
+	[MAX_CODE] = { "max_code", "code", "largest rate code that is granted", 15, 0,
+		       HW_QS_MAX_CODE },
+	[WHOLE] = { "whole", "bool", "deny a request that cannot be granted in full", 0, 0, 1 },
+	[TRACK] = { "track", "bool",
+		    "compare reports with grants: free the unused part of a grant, "
+		    "count reports above the grant",
+		    0, 0, 1 },
+	[MAX_REQUESTS] = { "max_requests", "1/s", "requests that are processed per second; 0: all",
+			   10000, 0, HW_U32_MAX },
 };
 
 /* The counters and values of the router. Counters are since the start. */
@@ -114,17 +125,17 @@ struct hw_qs_status {
 };
 
 static const struct hw_counter quick_start_counters[] = {
-	{ "usage_bps", "bit/s", "the link's load, estimated", 8 },
-	{ "outstanding_bps", "bit/s", "approvals that the load does not show yet", 8 },
-	{ "interval_ns", "ns", "slot of the metering", 0 },
-	{ "requests", "requests", "requests for a rate", 0 },
-	{ "grants", "requests", "requests granted, perhaps less than asked for", 0 },
-	{ "lowered", "requests", "of the grants, those below the request", 0 },
+	{ "usage_bps", "bit/s", "estimated load of the link", 8 },
+	{ "outstanding_bps", "bit/s", "granted rates that the load does not include yet", 8 },
+	{ "interval_ns", "ns", "length of a slot", 0 },
+	{ "requests", "requests", "requests for a rate above 0", 0 },
+	{ "grants", "requests", "requests that were granted, perhaps at a lower rate", 0 },
+	{ "lowered", "requests", "requests that were granted at a lower rate", 0 },
 	{ "denials", "requests", "requests denied", 0 },
-	{ "limited", "requests", "of the denials, those for too many requests", 0 },
+	{ "limited", "requests", "requests denied because max_requests was exceeded", 0 },
 	{ "granted_bps", "bit/s", "sum of all granted rates", 8 },
-	{ "reports", "reports", "reports seen", 0 },
-	{ "corrections", "reports", "reports below the grant, which gave back the difference", 0 },
+	{ "reports", "reports", "reports that arrived", 0 },
+	{ "corrections", "reports", "reports below the grant, which freed the difference", 0 },
 	{ "cheats", "reports", "reports above the grant", 0 },
 };
 
@@ -134,22 +145,22 @@ enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING, LIMITED };
 static const struct hw_counter quick_start_events[] = {
 	[REQUESTED_CODE] = { "requested_code", "code", "rate asked for, 40 kbit/s x 2^code", 0 },
 	[GRANTED_CODE] = { "granted_code", "code", "rate granted; 0: denied", 0 },
-	[USAGE] = { "usage_bps", "bit/s", "the load as the router estimated it", 8 },
+	[USAGE] = { "usage_bps", "bit/s", "load of the link that the router estimated", 8 },
 	[OUTSTANDING] = { "outstanding_bps", "bit/s",
-			  "earlier approvals that the load did not show yet", 8 },
-	[LIMITED] = { "limited", "bool", "told if it was one of too many requests", 0 },
+			  "earlier grants that the load did not include yet", 8 },
+	[LIMITED] = { "limited", "bool", "1: denied because max_requests was exceeded", 0 },
 };
 
 /* A sender's entry: its latest grant, to compare with its report and its data. */
 struct sender {
 	u64 flow;	 /* 0: free */
-	u32 nonce;	 /* the nonce as forwarded */
-	u32 slot;	 /* slot in which the ring has the grant */
-	u32 granted_Bps; /* part of the grant that the ring still has */
-	u32 sent_bytes;	 /* bytes of the flow since the request */
+	u32 nonce;	 /* nonce of the request as the router forwarded it */
+	u32 slot;	 /* slot in which the ring has recorded the grant */
+	u32 granted_Bps; /* rate of this grant that the ring still counts */
+	u32 sent_bytes;	 /* bytes that the flow has sent since the request */
 	u32 score;	 /* part of its grants that the sender used, in 1/1000 */
-	u8 code;	 /* the rate code as forwarded */
-	u8 judged;	 /* the score includes this grant */
+	u8 code;	 /* rate code of the request as the router forwarded it */
+	u8 judged;	 /* 1: score includes this grant */
 	u8 spare[2];
 };
 
@@ -159,13 +170,13 @@ struct quick_start {
 	u64 slot_bytes;		/* offered since then */
 	u64 sample_Bps[SLOTS];	/* sample of slot k, at index k mod SLOTS */
 	u64 granted_Bps[SLOTS]; /* rates granted in slot k, at index k mod SLOTS */
-	u64 next_interval_ns;	/* Delta from the next slot on */
+	u64 next_interval_ns;	/* Delta that applies from the next slot on */
 	u64 measured_flow;	/* flow whose request is being timed until its report; 0: none */
 	u64 measured_since_ns;
 	u64 limit_start_ns;
 	u32 limit_requests; /* since then */
 	u32 slot;	    /* number of the present slot */
-	u8 measured;	    /* next_interval_ns is from a measurement */
+	u8 measured;	    /* 1: next_interval_ns is from a measurement */
 	u8 spare[7];
 	struct sender senders[SENDERS];
 };
@@ -205,7 +216,7 @@ static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
 	return sum;
 }
 
-/* Estimates u after a new sample that so many empty slots followed. */
+/* Updates the estimate u of the load after a new sample; `idle` empty slots followed the sample. */
 static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps, u32 empty)
 {
 	u64 usage = s->status.usage_Bps;
@@ -246,7 +257,8 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 		s->status.slot_end_ns = now_ns + s->status.interval_ns;
 		return;
 	}
-	/* the clocks of two processors may differ slightly, so now_ns may be before the slot */
+	/* now_ns may be before the slot, because the clocks of two processors may differ
+	 * slightly */
 	if (now_ns < s->slot_start_ns || now_ns - s->slot_start_ns < interval_ns)
 		return;
 	ended = hw_div_u64(now_ns - s->slot_start_ns, interval_ns);
@@ -273,8 +285,8 @@ static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, 
 {
 	if (tun[INTERVAL])
 		return;
-	/* times one request at a time; if its report never comes, another one is timed after
-	 * MEASUREMENT_NS */
+	/* only one request at a time is timed; if its report does not come within
+	 * MEASUREMENT_NS, the router times another request */
 	if (s->measured_flow && now_ns - s->measured_since_ns < MEASUREMENT_NS)
 		return;
 	s->measured_flow = flow;
@@ -294,7 +306,7 @@ static void qs_measure_report(struct quick_start *s, u64 flow, u64 now_ns)
 		delay_ns = LEAST_INTERVAL_NS;
 	if (delay_ns > LARGEST_INTERVAL_NS)
 		delay_ns = LARGEST_INTERVAL_NS;
-	/* moving average over flows */
+	/* moving average of Delta over the measured flows */
 	s->next_interval_ns = s->measured ? s->next_interval_ns / 8 * 7 + delay_ns / 8 : delay_ns;
 	s->measured = 1;
 }
@@ -308,7 +320,7 @@ static int qs_tracks(const u32 *tun)
 
 static struct sender *qs_sender(struct quick_start *s, u64 flow)
 {
-	/* hash of flow's upper half, the sender; the odd factor spreads neighbouring addresses */
+	/* hash of the sender (upper half of flow); the odd factor spreads neighbouring addresses */
 	u32 hash = (u32)(flow >> 32) * 0x9e3779b1u;
 
 	return &s->senders[(hash >> 26) % SENDERS];
@@ -343,7 +355,7 @@ static void qs_judge_use(struct sender *sender, u64 used_permille)
 	sender->judged = 1;
 }
 
-/* The bytes of one slot at the granted rate. */
+/* The number of bytes that a flow sends in one slot at the granted rate. */
 static u64 qs_grant_bytes(const struct quick_start *s, const struct sender *sender)
 {
 	return hw_qs_rate_Bps(sender->code) * (s->status.interval_ns / 1000) / 1000000;
@@ -377,8 +389,8 @@ static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
 	struct sender *sender = qs_sender(s, flow);
 
 	if (sender->flow >> 32 != flow >> 32) {
-		/* the entry was another sender's; that sender's grant stays in the ring for its
-		 * time */
+		/* the entry belonged to another sender, whose grant stays in the ring until
+		 * Omega slots are over */
 		sender->score = FULL_SCORE;
 		sender->judged = 1;
 	} else if (!sender->judged && sender->code && qs_age(s, sender) >= qs_slots(s, tun)) {
@@ -408,11 +420,13 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	if (tun[ALGORITHM] == SHARE)
 		pool = qs_permille(pool, tun[SHARE_PART]);
 	if (tun[ALGORITHM] == FAIR) {
-		/* (4.19): only a part of the slot's bandwidth is available at the slot's
-		 * beginning, all of it at the end */
+		/* (4.19): at its beginning only a part of the slot's bandwidth can be granted,
+		 * at its end all of it */
 		elapsed_us = link->now_ns > s->slot_start_ns
 				     ? hw_div_u64(link->now_ns - s->slot_start_ns, 1000)
-				     : 0; /* this processor's clock is slightly behind */
+				     /* elapsed time is 0 if this processor's clock is slightly
+				      * behind */
+				     : 0;
 		slot_us = s->status.interval_ns / 1000;
 		open = tun[FAIR_PART] * slot_us + (1000 - tun[FAIR_PART]) * elapsed_us;
 		open = hw_part_u64(unused, hw_div_u64(open << 20, 1000 * slot_us) << 12);
@@ -424,7 +438,7 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	return request_Bps < pool ? request_Bps : pool;
 }
 
-/* Counts a request. Returns whether it exceeds the limit of requests per second. */
+/* Returns whether a request exceeds the limit of requests per second. Counts it if it does not. */
 static int qs_limited(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	if (now_ns - s->limit_start_ns >= SECOND_NS) {
@@ -449,8 +463,8 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* forwards the request unchanged: the difference of its TTLs is then wrong,
-		 * which denies it */
+		/* forward the request without decrementing its QS TTL: the sender then finds a
+		 * wrong TTL difference in the response, and does not use the rate */
 		s->status.limited++;
 		s->status.denials++;
 		return;
@@ -576,17 +590,18 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
 	limited = s->status.limited - limited;
-	if (asked) /* a request beyond the limit of requests per second is denied by its QS TTL */
+	if (asked) /* a request beyond the limit of requests per second was denied by its QS TTL */
 		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
 	if (limited)
 		hw_note(link, LIMITED, 1);
-	/* this machine's packets: their IP TTL is not decremented here, so neither is the QS TTL */
+	/* packets of this machine: their IP TTL is not decremented here, so do not decrement the
+	 * QS TTL */
 	if (pkt->local && option->code)
 		option->ttl = ttl;
 	return HW_PASS;
 }
 
-/* Ends slots that are over although no packet has arrived. */
+/* Timer: ends slots whose time is over, even if no packet has arrived. */
 static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	qs_advance(state, tun, link->now_ns);

@@ -29,14 +29,17 @@
 enum { ALPHA, BETA, GAMMA, SLOT, FIRST_RATE, LEAST_PACKETS, FIRST_RTT, CAPACITY };
 
 static const struct hw_tunable rcp_tunables[] = {
-	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
+	[ALPHA] = { "alpha", "1/1000", "weight of the spare bandwidth", 400, 0, 2000 },
 	[BETA] = { "beta", "1/1000", "weight of the queue", 226, 0, 2000 },
-	[GAMMA] = { "gamma", "1/1000", "part of the capacity to give", 1000, 1, 1000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the capacity that is allocated to flows", 1000, 1,
+		    1000 },
 	[SLOT] = { "slot_ms", "ms", "longest time between two updates", 10, 1, 1000 },
-	[FIRST_RATE] = { "first_rate", "1/1000", "first flow's part of the capacity", 50, 1, 1000 },
+	[FIRST_RATE] = { "first_rate", "1/1000", "rate at the start, as a part of the capacity", 50,
+			 1, 1000 },
 	[LEAST_PACKETS] = { "least_packets", "1/1000",
-			    "packets of 1000 bytes per d that R always allows", 10, 1, 1000000 },
-	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before the first header", 200, 1, 10000 },
+			    "lowest rate, in packets of 1000 bytes per d", 10, 1, 1000000 },
+	[FIRST_RTT] = { "first_rtt_ms", "ms", "mean RTT d until the first header arrives", 200, 1,
+			10000 },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
 		       100000000 },
 };
@@ -54,7 +57,7 @@ static const struct hw_tunable rcp_tunables[] = {
 #define STEP_BITS	 26	      /* fractional bits of R's relative change */
 #define MOST_ERROR	 (1ull << 43) /* B/s / 1000 */
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct rcp_router {
 	u64 rate_Bps; /* R, rounded to what the header can carry */
 	u64 headers;
@@ -67,8 +70,8 @@ struct rcp_router {
 	u64 exact_us; /* d, us << FRACTION_BITS */
 	u64 slot_start_ns;
 	u64 slot_end_ns; /* 0: nothing has begun */
-	u64 input_bytes; /* arrived in the slot */
-	u64 next_bytes;	 /* parts of the arrived packets that count in the next slot */
+	u64 input_bytes; /* bytes that arrived in this slot */
+	u64 next_bytes;	 /* parts of arrived packets that count in the next slot */
 	u64 sum_rtt;	 /* bytes us */
 	u64 sum_bytes;	 /* bytes of packets that carried an RTT */
 };
@@ -76,12 +79,12 @@ struct rcp_router {
 _Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
 
 static const struct hw_counter rcp_counters[] = {
-	{ "rate_bps", "bit/s", "what each flow may send, IP bits", 8 },
-	{ "headers", "packets", "packets with a header that asks", 0 },
-	{ "lowered", "packets", "of them, those that asked for more", 0 },
-	{ "rtt_us", "us", "moving mean of the traffic's round-trip time", 0 },
+	{ "rate_bps", "bit/s", "rate at which each flow may send, in IP bits", 8 },
+	{ "headers", "packets", "packets whose header requests a rate", 0 },
+	{ "lowered", "packets", "packets whose header requested more than the router allows", 0 },
+	{ "rtt_us", "us", "d, the moving mean of the traffic's RTT", 0 },
 	{ "input_bps", "bit/s", "traffic of the last slot", 8 },
-	{ "queue_bytes", "bytes", "what waited at its end", 0 },
+	{ "queue_bytes", "bytes", "queue at the end of the last slot", 0 },
 };
 
 static u64 rcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
@@ -91,7 +94,7 @@ static u64 rcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
 	return capacity_Bps ? capacity_Bps : 1;
 }
 
-/* gamma C in B/s, at least 1. */
+/* The rate to allocate, gamma C in B/s, at least 1. */
 static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 {
 	u64 target_Bps = rcp_capacity_Bps(tun, link) * tun[GAMMA] / 1000;
@@ -99,7 +102,7 @@ static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 	return target_Bps ? target_Bps : 1;
 }
 
-/* Sets R within its bounds, and the rate for headers, rounded to one that the header can carry. */
+/* Limits R to its bounds, and computes from R the rate that the header can express. */
 static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link,
 			 u64 exact)
 {
@@ -146,8 +149,8 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 	u64 size = hw_min_u64(raise > cut ? raise - cut : cut - raise, MOST_ERROR);
 	u64 step;
 
-	/* R's relative change: the change divided by gamma C, then times T/d; R is cut to 0 at
-	 * most */
+	/* the relative change of R: the change divided by gamma C, times T/d; R may fall to 0,
+	 * but not below */
 	size = hw_min_u64((size << PART_BITS) / (target_Bps * 1000), 1ull << 40);
 	size = hw_min_u64(size * part >> (2 * PART_BITS - STEP_BITS), 2ull << STEP_BITS);
 	step = (s->exact >> FRACTION_BITS) * size >> (STEP_BITS - FRACTION_BITS);
@@ -155,8 +158,8 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 		     raise > cut ? s->exact + step : s->exact - hw_min_u64(step, s->exact));
 }
 
-/* Updates R after so many us without arrivals or a queue, by eq. 4.21 for 256 slots of equal
- * length. */
+/* Updates R after so many us without arrivals and without a queue: applies eq. 4.21 for 256
+ * slots of equal length. */
 static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 time_us)
 {
 	u64 step_us = hw_min_u64(time_us / IDLE_STEPS, s->rtt_us);
@@ -170,7 +173,7 @@ static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link 
 		     (s->exact >> FRACTION_BITS) * growth >> (GROWTH_BITS - FRACTION_BITS));
 }
 
-/* Ends a slot. If the slot ended long ago, nothing has arrived since. */
+/* Ends a slot. If the slot's end is long ago, nothing has arrived since then. */
 static void rcp_end_slot(struct rcp_router *s, const u32 *tun, const struct hw_link *link)
 {
 	u64 slot_us = (s->slot_end_ns - s->slot_start_ns) / 1000;

@@ -22,7 +22,7 @@ static const struct hw_tunable vcp_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct vcp_router {
 	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 region;	  /* enum vcp_region */
@@ -35,9 +35,9 @@ struct vcp_router {
 static const struct hw_counter vcp_counters[] = {
 	{ "load_percent", "%", "load factor of the last interval", 0 },
 	{ "region", "1|2|3", "load region: low, high, over", 0 },
-	{ "queue_bytes", "bytes", "queue that persists", 0 },
-	{ "headers", "packets", "packets of VCP", 0 },
-	{ "raised", "packets", "of them, those that came with a lower region", 0 },
+	{ "queue_bytes", "bytes", "the persistent queue", 0 },
+	{ "headers", "packets", "VCP packets that arrived", 0 },
+	{ "raised", "packets", "VCP packets that arrived with a lower region than the link's", 0 },
 };
 
 enum { LOAD, REGION };

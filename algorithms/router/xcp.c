@@ -37,8 +37,9 @@ static const struct hw_tunable xcp_tunables[] = {
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
 	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
-	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
-			    1, 10000 },
+	[MOST_INTERVAL] = { "most_interval_ms", "ms",
+			    "longest control interval; longer RTTs count as this much", 1000, 1,
+			    10000 },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
 		       100000000 },
 };
@@ -47,48 +48,48 @@ static const struct hw_tunable xcp_tunables[] = {
 #define LEAST_QUEUE_TIMER 2000000 /* ns */
 #define FRACTION_BITS	  8	  /* of the pools */
 #define MOST_INPUT_BYTES  18000000000ull
-#define MOST_X_NS	  (1ull << 40) /* bound of the sum of X in a buffer */
+#define MOST_X_NS	  (1ull << 40) /* upper bound of the sum of X in one buffer */
 #define NS_PER_S	  1000000000ull
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct xcp_router {
 	u64 headers;
 	u64 rtt_us;	      /* mean RTT, weighted with X */
 	u64 interval_us;      /* T_e */
 	u64 input_Bps;	      /* y of the last interval */
 	u64 persistent_bytes; /* Q */
-	u64 raise_Bps;	      /* F of the last interval where it is positive */
-	u64 cut_Bps;	      /* -F where it is negative */
+	u64 raise_Bps;	      /* F of the last interval if F was positive, otherwise 0 */
+	u64 cut_Bps;	      /* -F of the last interval if F was negative, otherwise 0 */
 	u64 given_Bps;	      /* sum of all positive changes since the start */
 	u64 taken_Bps;	      /* sum of all negative changes */
 
 	u64 interval_start_ns;
 	u64 interval_end_ns; /* 0: nothing has begun */
 	u64 queue_end_ns;    /* of T_q */
-	u64 input_bytes;     /* arrived since interval_start_ns */
+	u64 input_bytes;     /* bytes that arrived since interval_start_ns */
 	u64 sum_x_ns;	     /* sum of X since interval_start_ns */
 	u64 sum_xrtt_low;    /* ns us, below 2^32 */
 	u64 sum_xrtt_high;   /* in 2^32 of them */
 	u64 give_left;	     /* rest of this interval's pools, B/s << FRACTION_BITS */
 	u64 take_left;
-	struct hw_ratio give; /* share of the pool per ns of X */
+	struct hw_ratio give; /* what a packet gets of the pool per ns of its X */
 	struct hw_ratio take; /* per byte */
-	u32 least_bytes;      /* smallest queue since T_q began */
+	u32 least_bytes;      /* smallest queue since the present T_q began */
 	u32 unused;
 };
 
 _Static_assert(sizeof(struct xcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
 
 static const struct hw_counter xcp_counters[] = {
-	{ "headers", "packets", "packets with a header that asks", 0 },
+	{ "headers", "packets", "packets whose header has the sender's RTT and X", 0 },
 	{ "rtt_us", "us", "mean round-trip time of the traffic", 0 },
 	{ "interval_us", "us", "control interval", 0 },
 	{ "input_bps", "bit/s", "traffic of the last interval", 8 },
-	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
-	{ "raise_bps", "bit/s", "by which the traffic is to grow in this interval", 8 },
-	{ "cut_bps", "bit/s", "by which it is to shrink", 8 },
-	{ "given_bps", "bit/s", "sum of all changes that were positive", 8 },
-	{ "taken_bps", "bit/s", "sum of all changes that were negative", 8 },
+	{ "persistent_queue_bytes", "bytes", "smallest queue in half a round trip", 0 },
+	{ "raise_bps", "bit/s", "by how much the traffic is to grow in this interval", 8 },
+	{ "cut_bps", "bit/s", "by how much the traffic is to shrink in this interval", 8 },
+	{ "given_bps", "bit/s", "sum of all positive changes of throughput", 8 },
+	{ "taken_bps", "bit/s", "sum of all negative changes of throughput", 8 },
 };
 
 static u64 xcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
@@ -160,7 +161,7 @@ static void xcp_end_queue(struct xcp_router *s, const u32 *tun, const struct hw_
 	s->queue_end_ns = link->now_ns + lasts_ns;
 }
 
-/* Runs the timers of T_e and T_q. The call may be late. */
+/* Runs the timers of T_e and T_q, even if the call is late. */
 static u64 xcp_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	struct xcp_router *s = state;
@@ -201,7 +202,7 @@ static u32 xcp_arrive(void *state, const u32 *tun, struct hw_link *link,
 
 /*
  * The fairness controller: computes a departing packet's shares of the increase and of the
- * decrease. If the packet asks for less than its share, the rest returns to the pool.
+ * decrease. If the packet requests less than its share, the rest returns to the pool.
  */
 static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header)
@@ -227,7 +228,7 @@ static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 					     : 0;
 		change = asked;
 	} else {
-		/* rounds at random to a multiple of 2 B/s */
+		/* the result is a multiple of 2 B/s; round at random so that the mean is right */
 		size = (u64)(change < 0 ? -change : change) / pkts;
 		size += link->random >> (32 - FRACTION_BITS - 1);
 		size = size >> (FRACTION_BITS + 1) << 1;

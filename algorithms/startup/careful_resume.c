@@ -21,8 +21,9 @@ enum { SAVED_CWND, SAVED_RTT, MAX_JUMP, CHUNK };
 static const struct hw_tunable careful_resume_tunables[] = {
 	[SAVED_CWND] = { "cr_saved_cwnd_pkts", "packets",
 			 "window of an earlier connection; 0: none", 0, 0, 1u << 24 },
-	[SAVED_RTT] = { "cr_saved_rtt_us", "us", "its smallest round trip", 0, 0, 1u << 24 },
-	[MAX_JUMP] = { "cr_max_jump_pkts", "packets", "largest window to jump to", 1u << 24, 1,
+	[SAVED_RTT] = { "cr_saved_rtt_us", "us", "smallest round trip of that earlier connection",
+			0, 0, 1u << 24 },
+	[MAX_JUMP] = { "cr_max_jump_pkts", "packets", "largest window of the jump", 1u << 24, 1,
 		       1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 };
@@ -101,7 +102,7 @@ static void careful_resume_pkts_acked(void *state, const u32 *tun, struct hw_con
 		s->pipe_pkts = hw_add_u32(s->pipe_pkts, ack->acked_pkts);
 		if (hw_after(s->flight.end_seq, c->snd_una))
 			return;
-		/* the whole jump is acknowledged */
+		/* the receiver has acknowledged the whole jump */
 		c->ssthresh_pkts = hw_max_u32(hw_min_u32(s->pipe_pkts, s->flight.paced_pkts), 2);
 		s->phase = NORMAL;
 	}
@@ -142,7 +143,8 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
 	    s->flight.first_seq != c->snd_nxt) {
-		/* the whole jump is acknowledged, and the connection was idle: the jump is over */
+		/* the connection was idle, and the whole jump is acknowledged, so the jump is
+		 * over */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;
 		s->phase = NORMAL;

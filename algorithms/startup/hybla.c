@@ -23,10 +23,11 @@
 enum { START_RTT0, MAX_EXPONENT, FIRST_WINDOW };
 
 static const struct hw_tunable hybla_tunables[] = {
-	[START_RTT0] = { "start_rtt0_ms", "ms", "round trip of the flow that slow start follows",
+	[START_RTT0] = { "start_rtt0_ms", "ms",
+			 "round trip of the reference flow whose slow start grows equally fast",
 			 HW_HYBLA_RTT0_MS, 1, 10000 },
 	[MAX_EXPONENT] = { "max_exponent", "1",
-			   "largest rho in 2^rho; 0: as in Linux 2.6.24, whose product wraps", 16,
+			   "largest rho in 2^rho; 0: none (in Linux 2.6.24 the product wraps)", 16,
 			   0, 16 },
 	[FIRST_WINDOW] = { "first_window", "bool", "the first window is rho packets", 1, 0, 1 },
 };
@@ -38,7 +39,7 @@ static const u8 hybla_powers_128[1 << HW_HYBLA_RHO_SHIFT] = {
 
 struct hybla_start {
 	struct hw_hybla rho;
-	u32 part; /* fraction of a packet beyond cwnd, << 7 */
+	u32 part; /* fraction of a packet by which the window exceeds cwnd, << 7 */
 };
 
 static void hybla_start_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -64,7 +65,7 @@ static u32 hybla_start_growth(u32 rho_8, u32 max_exponent)
 {
 	u32 exponent = rho_8 >> HW_HYBLA_RHO_SHIFT;
 
-	/* as on x86, a shift count is taken modulo 32 */
+	/* compute as on x86, which takes a shift count modulo 32 */
 	exponent = max_exponent ? hw_min_u32(exponent, max_exponent) : exponent % 32;
 	return (1u << exponent) * hybla_powers_128[rho_8 % HW_COUNT(hybla_powers_128)] - ONE;
 }
@@ -75,7 +76,8 @@ static u32 hybla_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 
 	if (!hw_hybla_holds(&s->rho, c))
 		return hw_slow_start(c, acked_pkts);
-	/* some stacks call slow_start at cwnd = ssthresh, too; Hybla's slow start is over then */
+	/* Hybla's slow start is over at cwnd = ssthresh, but some stacks still call slow_start
+	 * then */
 	if (c->cwnd_pkts >= c->ssthresh_pkts)
 		return acked_pkts;
 	hw_hybla_grow(c, &s->part, hybla_start_growth(s->rho.rho_8, tun[MAX_EXPONENT]), BITS);

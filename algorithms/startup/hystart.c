@@ -14,16 +14,17 @@
 #define DELAY_STEP_MIN_US 4000
 #define DELAY_STEP_MAX_US 16000
 #define ACK_DELAY_MAX_US  1000
-#define BURST_BYTES	  (4 * 65536ull) /* bytes that offloads may hold back */
+/* bytes that segmentation and receive offload may hold back */
+#define BURST_BYTES (4 * 65536ull)
 
 enum { LOW_WINDOW, DETECT, ACK_DELTA };
 enum { DETECT_TRAIN = 1, DETECT_DELAY = 2 };
 
 static const struct hw_tunable hystart_tunables[] = {
-	[LOW_WINDOW] = { "hystart_low_window", "packets", "cwnd below which it does not act", 16, 0,
-			 65535 },
-	[DETECT] = { "hystart_detect", "mask", "what ends slow start: 1 ACK train, 2 delay", 3, 0,
-		     3 },
+	[LOW_WINDOW] = { "hystart_low_window", "packets",
+			 "below this cwnd HyStart does not end slow start", 16, 0, 65535 },
+	[DETECT] = { "hystart_detect", "mask",
+		     "what ends slow start, as a sum: 1 ACK train, 2 longer RTTs", 3, 0, 3 },
 	[ACK_DELTA] = { "hystart_ack_delta_us", "us", "largest gap between ACKs of one train", 2000,
 			1, 1000000 },
 };
@@ -35,7 +36,7 @@ struct hystart {
 	u32 round_rtt_us;
 	u32 min_rtt_us; /* 0 before the first sample */
 	u32 samples;
-	u32 found; /* 1: the end of slow start was found; reset by a timeout */
+	u32 found; /* 1: HyStart has ended slow start; a timeout resets it */
 };
 
 static void hystart_start_round(struct hystart *s, const struct hw_conn *c)
@@ -53,8 +54,8 @@ static void hystart_init(void *state, const u32 *tun, struct hw_conn *c)
 	hystart_start_round(state, c);
 }
 
-/* How long segmentation and receive offload may delay ACKs, at the stack's sending rate in slow
- * start: the pacing rate, or twice cwnd per round trip. */
+/* How long segmentation and receive offload may delay ACKs. The bound assumes the stack's
+ * sending rate in slow start: the pacing rate, or twice cwnd per round trip. */
 static u32 hystart_ack_delay_us(const struct hw_conn *c)
 {
 	u64 rate_Bps = c->pacing_rate_Bps;
@@ -75,8 +76,8 @@ static int hystart_train_is_long(struct hystart *s, const u32 *tun, const struct
 		return 0;
 	s->last_ack_us = now_us;
 	limit_us = s->min_rtt_us + hystart_ack_delay_us(c);
-	/* half of the limit only without pacing, because pacing alone stretches a train over
-	 * half a round trip */
+	/* without pacing the limit is half a round trip; with pacing it is twice as long,
+	 * because pacing alone stretches a train of ACKs over half a round trip */
 	if (!c->paced)
 		limit_us /= 2;
 	return now_us - s->round_start_us > limit_us;

@@ -20,7 +20,7 @@
 enum { CSS_ROUNDS };
 
 static const struct hw_tunable hystart_pp_tunables[] = {
-	[CSS_ROUNDS] = { "css_rounds", "rounds", "rounds of conservative slow start", 5, 1, 100 },
+	[CSS_ROUNDS] = { "css_rounds", "rounds", "duration of conservative slow start", 5, 1, 100 },
 };
 
 struct hystart_pp {
@@ -29,8 +29,8 @@ struct hystart_pp {
 	u32 samples;
 	u32 end_seq;	     /* the round is over when this sequence number is acknowledged */
 	u32 css_baseline_us; /* minimum RTT of the round in which CSS began */
-	u32 css_rounds;	     /* rounds ended in CSS, including the one in which it began */
-	u32 css_pkts;	     /* packets ACKed in CSS that have not added to cwnd yet */
+	u32 css_rounds;	     /* rounds that ended in CSS, with the round in which CSS began */
+	u32 css_pkts;	     /* packets ACKed in CSS that have not led to growth of cwnd yet */
 	u32 in_css;
 };
 
@@ -58,8 +58,8 @@ static void hystart_pp_init(void *state, const u32 *tun, struct hw_conn *c)
 	hystart_pp_reset(state, c);
 }
 
-/* RFC 9406 section 4.2: compares the round's minimum RTT with that of the previous round. In
- * CSS compares it with the minimum with which CSS began. */
+/* RFC 9406 section 4.2: compares the round's minimum RTT with that of the previous round, or in
+ * CSS with that of the round in which CSS began. */
 static void hystart_pp_compare(struct hystart_pp *s)
 {
 	u32 thresh_us;

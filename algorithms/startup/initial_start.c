@@ -12,7 +12,7 @@ enum { WINDOW, PACED, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
 static const struct hw_tunable initial_start_tunables[] = {
 	[WINDOW] = { "is_window_pkts", "packets", "initial window", 10, 1, 65535 },
-	[PACED] = { "is_paced", "bool", "paces the initial window over one round trip", 0, 0, 1 },
+	[PACED] = { "is_paced", "bool", "pace the initial window over one round trip", 0, 0, 1 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
@@ -47,7 +47,7 @@ static void initial_start_pkts_acked(void *state, const u32 *tun, struct hw_conn
 	(void)tun;
 	(void)ack;
 	c->ignore_peer_window = 0;
-	/* cwnd stays the initial window even if fewer packets were sent */
+	/* even if fewer packets were sent, cwnd becomes the initial window */
 	hw_flight_acked(state, c, c->cwnd_pkts);
 }
 

@@ -16,10 +16,10 @@ enum { MAX_BYTES, MAX_RATE, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
 static const struct hw_tunable jump_start_tunables[] = {
 	[MAX_BYTES] = { "js_max_bytes", "bytes",
-			"K_data: most payload of the first round trip; 0 is no bound", 65535, 0,
+			"K_data: largest payload of the first round trip; 0: no bound", 65535, 0,
 			1u << 30 },
-	[MAX_RATE] = { "js_max_rate_kbps", "kbit/s",
-		       "K_rate: highest rate of payload; 0 is no bound", 10000, 0, 100000000 },
+	[MAX_RATE] = { "js_max_rate_kbps", "kbit/s", "K_rate: highest payload rate; 0: no bound",
+		       10000, 0, 100000000 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
@@ -35,7 +35,7 @@ static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 	if (tun[MAX_BYTES])
 		pkts = hw_min_u32(pkts, tun[MAX_BYTES] / mss_bytes);
 	if (tun[MAX_RATE]) {
-		/* kbit/s times us is in 1/1000 bits */
+		/* the product of kbit/s and us is in 1/1000 bits */
 		u64 bytes = (u64)tun[MAX_RATE] * c->srtt_us / 8000;
 
 		pkts = hw_min_u32(pkts, hw_saturate_u32(bytes / mss_bytes));

@@ -13,7 +13,7 @@ enum { RATE, AUTOMATIC, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 static const struct hw_tunable mega_start_tunables[] = {
 	[RATE] = { "ms_rate_kbps", "kbit/s", "rate if the application names none", 10000, 1,
 		   100000000 },
-	[AUTOMATIC] = { "ms_automatic", "bool", "acts even if the application names no rate", 1, 0,
+	[AUTOMATIC] = { "ms_automatic", "bool", "act even if the application names no rate", 1, 0,
 			1 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,

@@ -14,7 +14,7 @@
 #include "../port/first_flight.h"
 
 #define UNKNOWN_RTT_US 100000  /* RTT assumed while unknown (RFC 4782, section 4.1) */
-#define LATEST_US      3000000 /* a grant that is older is not used (RFC 4782, section 4.4) */
+#define LATEST_US      3000000 /* a grant older than this is not used (RFC 4782, section 4.4) */
 
 enum {
 	RATE,
@@ -35,54 +35,61 @@ enum { RULES_RFC = 0, RULES_SCHARF = 1 };
 enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
 
 static const struct hw_tunable quick_start_tunables[] = {
-	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for if the application names none", 10000,
+	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to request if the application names none", 10000,
 		   80, 1310720 },
 	[ACTIVATION] = { "qs_activation", "never|asked|early|late|auto",
-			 "asks never, where the application names a rate, in the handshake, with "
-			 "data, or in the handshake if data is known by then and else with data",
+			 "when to send a request: never; asked: if the application names a "
+			 "rate; early: in the handshake; late: with data; auto: in the "
+			 "handshake if data is known by then, otherwise with data",
 			 4, 0, 4 },
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
-	[MIN_DATA] = { "qs_min_bytes", "bytes", "chi: asks only for more data than this", 10000, 0,
-		       1u << 30 },
+	[MIN_DATA] = { "qs_min_bytes", "bytes", "chi: request a rate only for more data than this",
+		       10000, 0, 1u << 30 },
 	[FIT_DATA] = { "qs_fit_data", "bool",
-		       "asks for no more than the data and the peer's window use in one round trip",
+		       "request at most the rate that sends the data, or the peer's "
+		       "window, in one round trip",
 		       1, 0, 1 },
 	[SSTHRESH] = { "qs_ssthresh", "kept|set|set_if_asked",
-		       "with a grant, ssthresh stays (strategy a), becomes f times the window (b), "
-		       "or so if all was approved that the application asked for (c)",
+		       "ssthresh after a grant: kept (strategy a); set to f times the "
+		       "granted window (b); set_if_asked: the same, but only if the full "
+		       "rate that the application named was granted (c)",
 		       0, 0, 2 },
-	[SSTHRESH_FACTOR] = { "qs_ssthresh_permille", "permille", "f of it", 1000, 1, 100000 },
+	[SSTHRESH_FACTOR] = { "qs_ssthresh_permille", "permille",
+			      "f, ssthresh as a multiple of the granted window", 1000, 1, 100000 },
 	[MAX_SSTHRESH] = { "qs_max_ssthresh_pkts", "packets",
-			   "limited slow start (RFC 3742) above this window after a grant; 0: none",
+			   "after a grant, slow start is limited above this window (RFC 3742); 0: "
+			   "not limited",
 			   100, 0, 1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 	[RULES] = { "qs_rules", "rfc|scharf",
-		    "the RFC's, or those of Scharf's hosts: they ask for the whole rate also after "
-		    "losses, rounded down, and with a deadline forget the round trip of asking; "
-		    "a denial, or the loss of what was sent at a granted rate, takes back what the "
-		    "window grew by and leaves ssthresh as it was",
+		    "the rules of the RFC or of Scharf's hosts. Scharf's hosts request the full "
+		    "rate even after losses, round it down, and with a deadline ignore the round "
+		    "trip of the request; after a denial, or after a loss in the flight sent at a "
+		    "granted rate, they undo the growth of cwnd and restore ssthresh",
 		    RULES_RFC, RULES_RFC, RULES_SCHARF },
 };
 
 struct quick_start {
 	struct hw_flight flight;
 	u32 initial_cwnd_pkts; /* cwnd to return to after a loss in a flight at the start */
-	u32 prior_cwnd_pkts;   /* cwnd before the grant was used */
+	u32 prior_cwnd_pkts;   /* cwnd before the sender used the grant */
 	u32 prior_ssthresh_pkts;
 	u32 largest_cwnd_pkts; /* largest cwnd since the last loss */
-	u32 delivered_before;  /* delivered_pkts when all earlier packets have arrived */
-	u32 arrived_pkts;      /* the flight's packets that arrived without retransmission */
-	u32 asked_cwnd_pkts;   /* cwnd when the request was sent; 0: no request is outstanding */
-	u32 answered_us;       /* when the grant was first seen */
+	/* delivered_pkts when all packets from before the flight have arrived */
+	u32 delivered_before;
+	u32 arrived_pkts; /* the flight's packets that arrived without retransmission */
+	/* cwnd when the request was sent; 0: no request waits for its response */
+	u32 asked_cwnd_pkts;
+	u32 answered_us; /* when the startup first saw the grant */
 	u32 asked_us;
-	u32 credit;	/* ACKed packets that have not added to cwnd yet */
-	u8 has_asked;	/* asked_us is valid */
-	u8 is_answered; /* answered_us is valid */
-	u8 is_mid;	/* the flight was not the connection's first */
-	u8 was_granted; /* a grant was used, so RFC 3742 limits slow start */
+	u32 credit;	/* ACKed packets that have not yet led to growth of cwnd */
+	u8 has_asked;	/* 1: asked_us is valid */
+	u8 is_answered; /* 1: answered_us is valid */
+	u8 is_mid;	/* 1: the flight did not begin the connection's data */
+	u8 was_granted; /* 1: the connection has used a grant, so RFC 3742 limits slow start */
 	u8 was_congested;
-	u8 was_denied; /* the request was just denied; this ACK does not increase cwnd */
+	u8 was_denied; /* 1: the request was just denied, so this ACK does not increase cwnd */
 	u8 spare[2];
 };
 
@@ -103,14 +110,14 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	u64 rate_Bps;
 	u32 code;
 
-	/* the answer to the request, or the handshake, takes a round trip that eq. 7.1 does not
-	 * include */
+	/* eq. 7.1 does not include the round trip for the answer to the request or for the
+	 * handshake */
 	rate_Bps = hw_initial_rate_Bps(c, own_Bps, bytes, rtt_us, !!(how & BY_RFC));
 	if (!rate_Bps || bytes <= least_bytes)
 		return 0;
 	if (how & FITS_DATA) {
-		/* before data has left, the peer's window is only that of its SYN or SYN-ACK,
-		 * so it is ignored */
+		/* before data has left, ignore the peer's receive window: only its SYN or
+		 * SYN-ACK has announced one */
 		if (c->sent_pkts && !(how & BEYOND_WINDOW) && c->peer_window_bytes < bytes)
 			bytes = c->peer_window_bytes;
 		bytes = (u64)hw_pkts_of(bytes, c->mss_bytes) * pkt_bytes;
@@ -130,15 +137,15 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	} else {
 		code = hw_qs_code_down(rate_Bps);
 	}
-	/* no request if the rate is not above that of the present window */
+	/* send no request for a rate that is not above that of the present window */
 	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
 					    c->header_bytes) <= c->cwnd_pkts)
 		return 0;
 	return code;
 }
 
-/* quick_start_choose() for an existing connection. It is not inlined, to keep the number of
- * paths that the verifier checks small. */
+/* As quick_start_choose(), for an existing connection. It is not inlined: otherwise the verifier
+ * would have to check too many paths. */
 HW_PART quick_start_choose_later(const struct quick_start *s, const struct hw_conn *c, u64 own_Bps,
 				 u32 least_bytes, u32 how)
 {
@@ -187,11 +194,11 @@ static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 	(void)tun;
 	s->initial_cwnd_pkts = c->cwnd_pkts;
 	s->largest_cwnd_pkts = c->cwnd_pkts;
-	/* for a grant in the handshake, its age is measured from now on */
+	/* the age of a grant from the handshake is measured from now on */
 	quick_start_note_answer(s, c);
 }
 
-/* Decides whether to use a grant, and begins the flight if so. It decides once per grant. */
+/* Decides once per grant whether to use it, and if so begins the flight. */
 static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 pkts =
@@ -218,7 +225,7 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
 }
 
-/* Sends a request with the next data packet, at most one per round trip. */
+/* Sends a request with the next data packet. At most one request leaves per round trip. */
 static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	if (c->grant == HW_GRANT_REQUESTED || c->grant == HW_GRANT_DISABLED ||
@@ -380,7 +387,7 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	} else {
 		s->was_granted = 0;
 	}
-	/* after a timeout, even during the repair, the stack's slow start retransmits */
+	/* after a timeout, even one during the repair, the stack's slow start retransmits */
 	if (new_state == HW_CA_LOSS) {
 		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), 2);
 		s->flight.phase = HW_FLIGHT_NONE;

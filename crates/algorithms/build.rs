@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// For each kind of algorithm: its folder, the prefix of the table that its file exports, the C
-/// type of that table, and the name of the list in the registry.
+/// For each kind of algorithm: the folder of its files, the prefix of the table that a file
+/// exports, the C type of the table, and the name of the list in the registry.
 const FOLDERS: [(&str, &str, &str, &str); 4] = [
     ("cc", "hw_cc_", "hw_cc_ops", "controls"),
     ("startup", "hw_startup_", "hw_startup_ops", "startups"),
@@ -37,7 +37,7 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .include(root.join("port"));
-    // in debug builds, which tests use, undefined behaviour traps
+    // in debug builds, which tests use, undefined behaviour in C stops the process
     if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build
             .flag_if_supported("-fsanitize=undefined")
@@ -74,8 +74,8 @@ fn main() {
     port(&roots, &headers, &out);
 }
 
-/// Writes the list of headers that a user's file may include, so that such files compile without
-/// the source tree.
+/// Writes the list of headers that a user's own algorithm file may include, so that such files
+/// compile without the source tree.
 fn port(roots: &[PathBuf], headers: &[PathBuf], out: &Path) {
     let mut list = String::from("const PORT: &[(&str, &str)] = &[\n");
     let of = |folder, ending| sources(&roots[..1], folder, ending);

@@ -1,7 +1,7 @@
-//! Compiles every control and every startup to an eBPF object, and the binding to the kernel in
-//! every form that a control with its startup needs. headwayctl links control, startup and binding
-//! when a user attaches them. Without a suitable clang the crate still builds, and its commands
-//! report what is missing.
+//! Compiles every congestion control and every startup to an eBPF object. Also compiles the
+//! binding, which connects these algorithms to the kernel, in every form that they need. headwayctl
+//! links a congestion control, its startup and a binding when a user attaches them. Without a
+//! suitable clang the crate still builds, and its commands report what is missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ fn main() {
             };
             let (statics, pairs) = build.pairs();
             let routers = build.routers();
-            // each program that is not an algorithm is a field of struct Objects
+            // each eBPF program that is not an algorithm becomes a field of `struct Objects`
             let mut programs = String::new();
             for name in [
                 "probe",
@@ -63,7 +63,8 @@ fn main() {
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR is writable");
 }
 
-/// The folders listed in HEADWAY_ALGORITHMS, relative to the work tree's root.
+/// The further folders of algorithms that HEADWAY_ALGORITHMS lists, relative to the root of the
+/// work tree.
 fn further_folders(manifest: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-env-changed=HEADWAY_ALGORITHMS");
     let named = env::var_os("HEADWAY_ALGORITHMS").unwrap_or_default();
@@ -77,7 +78,7 @@ fn further_folders(manifest: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The compiler, its inputs and its output folder.
+/// The clang compiler, its inputs and its output folder.
 #[derive(Clone)]
 struct Build {
     clang: String,
@@ -88,8 +89,9 @@ struct Build {
 }
 
 impl Build {
-    /// The objects of all pairs of a control and a startup. Returns Rust source: the objects'
-    /// definitions, and the list that refers to them.
+    /// Compiles the eBPF objects for all pairs of a congestion control and a startup. Returns Rust
+    /// source with the objects' definitions and with the list of pairs, which refers to the
+    /// objects.
     fn pairs(&self) -> (String, String) {
         let (mut statics, mut list) = (String::new(), String::new());
         let mut compiled = BTreeSet::new();
@@ -155,7 +157,7 @@ impl Build {
         list
     }
 
-    /// Compiles a router's file with its binding.
+    /// Compiles the file of a router algorithm together with its binding to the kernel.
     fn router(&self, id: &str, publishes: bool, object: &str) -> PathBuf {
         let unit = compile::of_router(id, &format!("router/{id}.c"), publishes);
         self.unit(&unit, object)
@@ -167,13 +169,14 @@ impl Build {
         self.unit(&unit, object)
     }
 
-    /// Compiles a binding, to sockets ("control") or to tests ("contract").
+    /// Compiles a binding, which connects algorithms to sockets ("control") or to tests
+    /// ("contract").
     fn binding(&self, header: &str, switches: &[&str], object: &str) -> PathBuf {
         self.unit(&compile::of_binding(header, switches), object)
     }
 
-    /// Compiles objects that only tests load. Tests find them through environment variables of the
-    /// build; the product does not contain them.
+    /// Compiles objects that only tests load. Tests find these objects through environment
+    /// variables of the build. headwayctl does not contain them.
     fn objects_of_tests(&self, tests: &Path) {
         let tell = |name: &str, object: &Path| {
             println!("cargo::rustc-env=HEADWAY_{name}={}", object.display());
@@ -185,7 +188,7 @@ impl Build {
             self.compile(&source, &object);
             tell(&test.to_uppercase(), &object);
         }
-        // an example of a new protocol in three files; the product never includes this folder
+        // this folder has an example of a new protocol in three files; headwayctl never contains it
         let protocol = tests.join("../../../tests/protocol");
         println!("cargo::rerun-if-changed={}", protocol.display());
         let controls = tests.join("../../../tests/controls");
@@ -247,7 +250,7 @@ impl Build {
     }
 }
 
-/// libbpf's headers, as libbpf-sys installed them.
+/// The folder in which libbpf-sys installed libbpf's headers.
 fn libbpf() -> PathBuf {
     env::var_os("DEP_BPF_INCLUDE")
         .expect("libbpf-sys tells where its headers are")
@@ -255,8 +258,8 @@ fn libbpf() -> PathBuf {
 }
 
 /// Writes a list of header files and their contents, so that headwayctl can compile a user's C file
-/// without the source tree. It has the files that the binding includes and that the simulator does
-/// not have.
+/// without the source tree. These are the files that the binding to the kernel includes, except
+/// those that the simulator has, too.
 fn binding(algorithms: &Path, out: &Path) {
     let mut list = String::from("const BINDING: &[(&str, &str)] = &[\n");
     let mut add = |name: String, file: &Path| {

@@ -1,7 +1,7 @@
 """Checksums of a saved trace's files, kept in trace.json, which detect damage.
 
-Reading a Parquet file with a flipped byte does not always fail: Polars panics for some, and returns
-other numbers for others.
+Polars does not always detect a flipped byte in a Parquet file: for some bytes it panics, for others
+it returns wrong numbers.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from typing import Any
 
 _KEY = "crc32"
 _STATE = "state"
-"""Key for the checksum of trace.json's content without the checksums."""
+"""In the checksums, the key of trace.json's own entry, which covers its content without the
+checksums."""
 _CHUNK_BYTES = 1 << 20
 
 
 def with_sums(state: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The state with the checksums of itself and of all files in ``folder``."""
+    """trace.json's content ``state``, with checksums of it and of all files in ``folder``."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     return {**state, _KEY: {_STATE: _state_sum(state), **{p.name: _file_sum(p) for p in files}}}
 
 
 def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> None:
-    """Raise ValueError if ``file``, or else the state, differs from what was saved.
+    """Raise ValueError if ``file`` was changed after it was saved.
+
+    Without ``file``, check the content of trace.json, which ``state`` has.
 
     Traces without checksums, from older versions, are not checked.
     """
@@ -43,7 +46,7 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:
-    # converts keys that are numbers to text, as a saved file has them
+    # go through JSON, which converts keys that are numbers to text, as in the saved file
     state = json.loads(json.dumps(state))
     return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headway.trace import Trace
 
 QUANTILE_RESOLUTION = 0.0005
-"""Largest relative difference between quantiles of the engine's digest and of a trace."""
+"""Largest relative difference between a quantile in the engine's digest and the quantile from a
+trace."""
 _STUDENT_9 = 2.2621571627409915
 """97.5 % quantile of Student's t with BATCHES - 1 degrees of freedom."""
 _NS_PER_US = 1000
@@ -36,10 +37,10 @@ _QUICK_START = "quick-start"
 
 
 class FirstFlight(TypedDict):
-    """Sums over a fast startup's first flights of which an ACK arrived, in the whole run."""
+    """Sums over a fast startup's first flights in the whole run, if the flight got an ACK."""
 
     asked_pkts: int
-    """Packets that could be sent by the startup's window (a grant, a rate or a jump) and the data.
+    """Packets that the startup's window (a grant, a rate or a jump) and the available data allowed.
     """
     largest_pkts: int
     """The largest value of ``asked_pkts`` of a single first flight."""
@@ -48,8 +49,8 @@ class FirstFlight(TypedDict):
     rwnd_limited_pkts: int
     """Packets that were not sent because the peer's receive window had no room."""
     syn_limited_pkts: int
-    """The part of ``rwnd_limited_pkts`` beyond the largest window that a SYN-ACK can announce: its
-    window is not scaled."""
+    """The part of ``rwnd_limited_pkts`` beyond 65,535 bytes, the largest window that a SYN-ACK can
+    announce, because a SYN-ACK's window is not scaled."""
     sndbuf_limited_pkts: int
     """Packets that were not sent because the send buffer had no room."""
     growth_limited_pkts: int
@@ -88,16 +89,17 @@ class FlowDigest(TypedDict):
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None
-    """Grants that the startup used: they exceeded what slow start would send. None means unknown.
-    """
+    """Number of Quick-Start grants that the startup used because they exceeded slow start's window.
+    None means unknown."""
     fall_backs: int | None
-    """How often the control continued without routers of its protocol. None means unknown."""
+    """How often the control fell back to working without its protocol's routers. None means
+    unknown."""
     first_flight: FirstFlight | None
-    """All 0 if the startup began no first flight. None means unknown."""
+    """All numbers are 0 if no first flight of a fast startup began. None means unknown."""
 
 
 class LinkDigest(TypedDict):
-    """One direction of a hop, over [warmup, end]."""
+    """The link in one direction of a hop; values are over [warmup, end]."""
 
     name: str
     utilization: float
@@ -135,7 +137,7 @@ class Digest(TypedDict):
 
 
 def digest_of(trace: Trace) -> Digest:
-    """The digest of a trace; linear in its rows, however many flows it has."""
+    """The digest of a trace. Takes time linear in the trace's rows, for any number of flows."""
     from headway.metrics.totals import trace_totals
 
     return digest_of_totals(trace.experiment, trace_totals(trace))

@@ -17,7 +17,7 @@ class HeadwayError(Exception):
 
     def __init__(self, message: str) -> None:
         line = " ".join(message.split())
-        if len(line) > _LONGEST:  # the message quotes long input
+        if len(line) > _LONGEST:  # so long only if it quotes user input
             line = f"{line[: _LONGEST - _END]} ... {line[-_END:]}"
         super().__init__(line)
 
@@ -37,7 +37,7 @@ class ExperimentError(HeadwayError, ValueError):
 
 
 class InterruptedRunError(HeadwayError):
-    """A run was stopped by Ctrl-C; tells how many trials were finished and where they are."""
+    """Ctrl-C stopped a run; the message tells how many trials were finished and where they are."""
 
     def __init__(self, finished: int, total: int, kept_in: str | None) -> None:
         self.finished = finished

@@ -17,7 +17,7 @@ def jain_index(rates: Sequence[float]) -> float | None:
     largest = max(sample, default=0.0)
     if not largest:
         return None
-    # the index does not change; squares cannot overflow
+    # scale by the largest rate: the index stays the same, and squares cannot overflow
     sample = [rate / largest for rate in sample]
     squares = math.fsum(rate * rate for rate in sample)
     return math.fsum(sample) ** 2 / (len(sample) * squares)

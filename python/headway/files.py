@@ -95,7 +95,7 @@ def saving_dir(path: Path, is_ours: Callable[[str], bool]) -> Iterator[Path]:
 
 
 def _refuse_others(folder: Path, is_ours: Callable[[str], bool]) -> None:
-    """Raise HeadwayError if the folder to be replaced contains other files."""
+    """Raise HeadwayError if the folder to be replaced contains files that Headway did not write."""
     if not folder.is_dir():
         return
     if folder.samefile(Path.cwd()):

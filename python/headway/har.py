@@ -116,7 +116,7 @@ def _add(
 
 
 def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
-    """Times in ns at which each object of a flow was requested and complete; 0 if it never was."""
+    """Times in ns at which each object of a flow was requested and complete; 0 means never."""
     rows = trace["responses"].filter(pl.col("flow") == flow)
     requested = np.zeros(count, dtype=np.int64)
     ended = requested.copy()

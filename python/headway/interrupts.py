@@ -10,7 +10,7 @@ from types import FrameType
 
 
 def interrupted(run: Callable[[], None]) -> bool:
-    """Call ``run``; True if Ctrl-C ended it."""
+    """Call ``run``. Returns whether Ctrl-C ended ``run``."""
     try:
         run()
     except KeyboardInterrupt:
@@ -23,8 +23,8 @@ def delay_interrupts() -> Iterator[None]:
     """Delay Ctrl-C inside the block until its end, so that a result is saved completely.
 
     Polars also hooks SIGINT, and would raise a second KeyboardInterrupt for one Ctrl-C; the handler
-    installed here replaces its hook. Outside the main thread, which alone receives signals, the
-    block just runs.
+    installed here replaces its hook. In other threads than the main thread this does nothing, since
+    only the main thread receives signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
 """Checks before a run that its results fit into free memory.
 
-Estimates are lower bounds, so that no run is rejected that would have succeeded. The engine limits
-what is known only during the run.
+Estimates are lower bounds, so that no run is rejected that would have succeeded. Memory that only
+the run shows is limited by the engine.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from headway.errors import HeadwayError
 
 FLOW_BYTES = 8_000
-"""Memory of a flow of a running experiment: its description twice, two sockets, its digest."""
+"""Bytes of memory per flow of a running experiment: its description twice, two sockets, its
+digest."""
 TRIAL_BYTES = 4_000
-"""Memory of a trial: its experiment, its Python future, and its digest without the flows."""
+"""Bytes of memory per trial: its experiment, its Python future, and its digest without the
+flows."""
 TRIAL_FLOW_BYTES = 1_000
-"""Memory of a flow in the digest of a trial."""
+"""Bytes of memory per flow in the digest of a trial."""
 READING_BYTES = 52
-"""Memory in the engine of a flow's counters at one checkpoint."""
+"""Bytes of the engine's memory for one flow's counters at one checkpoint."""
 
 
 def check_room(what: str, needed_bytes: int) -> None:

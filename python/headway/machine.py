@@ -31,5 +31,5 @@ def _model() -> str:
 
 
 def description() -> str:
-    """Kernel and processors in one line, which measured values depend on."""
+    """The machine's kernel and processors in one line, because measured values depend on them."""
     return f"{platform.system()} {platform.release()} {platform.machine()}, {processor()}"

@@ -15,7 +15,7 @@ from headway.errors import HeadwayError
 from headway.trace import Trace
 
 LEFT, RIGHT = 0, 1
-"""Sides: the interfaces of the capture. Flows are opened on the left."""
+"""Sides, which are the capture's interfaces. Hosts on the left open the flows."""
 
 _BLOCK_PACKET = 6
 _TCP, _UDP = 6, 17
@@ -57,7 +57,7 @@ class Packet:
 
 
 class Stream(NamedTuple):
-    """Packets of one flow, in one direction, at one host."""
+    """Names the packets of one flow, in one direction, at one host."""
 
     flow: int
     side: int
@@ -124,7 +124,7 @@ def _add_packet(
     ports = packet[ports_at : ports_at + 4]
     source, destination = packet[12:16] + ports[:2], packet[16:20] + ports[2:]
     protocol = packet[9:10]
-    # keys begin with the responder's port and address, because streams() sorts connections by them
+    # streams() sorts connections by key, so a key begins with the responder's port and address
     back = source[4:] + source[:4] + destination + protocol
     if back in connections:
         connection, sent_by = connections[back], RIGHT

@@ -32,7 +32,7 @@ class Tunable(BaseModel):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The names of its values from 0 on; empty for plain numbers."""
+        """The names of the tunable's values from 0 on; empty for plain numbers."""
         if self.unit == "bool":
             return ("off", "on")
         return tuple(self.unit.split("|")) if "|" in self.unit else ()
@@ -168,7 +168,8 @@ def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     """An error line with the unknown name and the nearest names (all names if none is near)."""
-    return engine.unknown(kind, str(name), list(names))  # a name from a file may be a number
+    # the name in a JSON or TOML file may be a number
+    return engine.unknown(kind, str(name), list(names))
 
 
 def _find(items: Iterable[Named], name: str, kind: str) -> Named:

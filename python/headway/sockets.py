@@ -20,13 +20,13 @@ TCP_DATA_VOLUME = 0x48570004
 TCP_DEADLINE = 0x48570005
 TCP_STARTUP_INFO = 0x48570006
 
-# the layout of struct tcp_startup_info in include/headway.h
+# the same layout as struct tcp_startup_info in include/headway.h
 _INFO = struct.Struct("@QQQI4BQ")
 _MAX = {TCP_DEADLINE: 2**32 - 1}
 
 
 class ApplicationType(enum.IntEnum):
-    """What an application requires of the start of its connections."""
+    """How fast an application needs its connections to start."""
 
     STANDARD = 0
     """No special requirement."""
@@ -129,7 +129,7 @@ def startup_info(connection: socket.socket) -> StartupInfo | None:
         if error.errno == errno.ENOPROTOOPT:
             return None
         raise
-    # programs of an older headwayctl return fewer fields
+    # eBPF programs that an older headwayctl attached return fewer fields
     raw = raw.ljust(_INFO.size, b"\0")
     asked, granted, volume, deadline, kind, stabilize, grant, own, started = _INFO.unpack(raw)
     return StartupInfo(

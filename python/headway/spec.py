@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 else:
 
     class Given:
-        """At run time a field's annotation is the type of its value; validators convert input."""
+        """At run time, a field's annotation is the type of the value; validators convert input."""
 
         def __class_getitem__(cls, kept_and_written):
             return kept_and_written[0]
@@ -164,7 +164,7 @@ class Spec(BaseModel):
                     raise _field_error(f"{name}.kind", allowed)
         return value
 
-    if not TYPE_CHECKING:  # type checkers derive the signature from the fields
+    if not TYPE_CHECKING:  # hidden from type checkers, which derive the signature from the fields
 
         def __init__(self, /, **data):
             try:
@@ -172,7 +172,8 @@ class Spec(BaseModel):
             except (ValidationError, UnicodeError) as error:
                 raise _experiment_error(error) from None
 
-        # Otherwise pydantic would call __init__ for nested models, too, and lose their locations.
+        # Without this mark, pydantic would call __init__ for nested models, too, and error messages
+        # would lose the fields' locations.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name, value):
@@ -213,7 +214,7 @@ def _experiment_error(error: ValidationError | UnicodeError) -> ExperimentError:
 
 
 _UNIONS = ("topology", "app", "vectors", "vary")
-"""Fields whose value is one of several models, told apart by ``kind``."""
+"""Fields whose value is one of several models; the model's field ``kind`` tells which one."""
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -271,7 +272,7 @@ def shorten(text: str) -> str:
 def _as_written(value: object) -> str:
     try:
         return shorten(repr(value))
-    except ValueError:  # an integer with more digits than Python prints
+    except ValueError:  # raised for an integer with more digits than Python prints
         return f"{type(value).__name__} of very many digits"
 
 

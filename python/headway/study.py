@@ -116,7 +116,7 @@ class StudyContext:
 
     @property
     def basis(self) -> Basis:
-        """The basis of claims that are judged by trials on this backend."""
+        """The basis of claims that trials on this backend judge: "simulated" or "live"."""
         return "simulated" if self.backend.name == "sim" else "live"
 
     def run_trials(
@@ -170,18 +170,18 @@ class Study(abc.ABC, Generic[Row, Found]):
     """Generated parts of documentation pages: the part's name, and a function that returns the
     part's text for the locked claims."""
     agreements: Sequence[Agreement] = ()
-    """What must agree between a run on the kernel and the same run in the simulator."""
+    """The numbers that must agree between a run on the kernel and the same run in the simulator."""
 
     def on(self, _backend: str) -> Study[Any, Any]:
-        """The study's form for a backend; most studies have only one form."""
+        """The version of this study for a backend; most studies have only one version."""
         return self
 
     def live(self) -> Study[Any, Any] | None:
-        """The form whose claims are judged on a live kernel; None if it judges none there.
+        """The version of this study that judges claims on a live kernel; None without one.
 
-        For a study that runs in the simulator, this is its kernel form if the kernel form has
-        statements of its own. A kernel form that only judges the simulator's statements again has
-        no locked verdicts.
+        For a study that runs in the simulator, this is its kernel version, if that has statements
+        of its own. A kernel version that only judges the simulator's statements again has no locked
+        verdicts.
         """
         if self.only_backend == "kernel":
             return self
@@ -190,7 +190,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return form if any(one.id not in known for one in form.statements) else None
 
     def forms(self) -> Sequence[Study[Any, Any]]:
-        """The forms that judge different claims: this one, and the one on a live kernel."""
+        """The versions that judge different claims: this study, and its live version."""
         live = self.live()
         return (self,) if live in (None, self) else (self, live)
 
@@ -217,7 +217,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         """Tables, figures and data to show."""
 
     def sketches(self, ctx: StudyContext) -> list[Sketch]:
-        """Drawings of the set-up: by default the topologies of its experiments."""
+        """Drawings of the set-up: by default the topologies of the study's experiments."""
         return sketches(self.experiments(ctx).values())
 
     def judge(self, ctx: StudyContext, found: Found) -> list[Claim]:
@@ -238,7 +238,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return ctx.run_trials(self.experiments(ctx), self.observe)
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
-        """Observe the saved trials. Raises HeadwayError if one is missing or from another run."""
+        """Observe the saved trials. Raises HeadwayError if one is missing or of another run."""
         experiments = self.experiments(ctx)
         missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
         again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
@@ -266,7 +266,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return seen
 
     def conclude(self, ctx: StudyContext, seen: Observed[Row]) -> StudyResult:
-        """Make verdicts, page and report from the observations.
+        """Judge the observations, and write verdicts, page and report.
 
         Writes report.html, claims.json, figures and the result tables (``*.parquet``) into
         ``ctx.out_dir``. The same observations give the same files.
@@ -338,12 +338,12 @@ def declared(
 
     ``name`` is the caller's ``__name__``; its docstring begins the report. ``declared(__name__)``
     alone takes the functions of the caller. A function that a module defines is the method of that
-    name, if it is one of ``_METHODS``. A module's STATEMENTS, or all
-    claims of its CLAIMS, are the statements. ``base`` is the class, for example MeasuredStudy or
-    one with methods of its own. ``kernel`` is the study's form on the kernel, which is declared
-    with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others`` replace attributes
-    and methods of Study of the same name; a method has no ``self``. Raises HeadwayError for a file
-    ``study.toml`` that is missing or wrong.
+    name, if it is one of ``_METHODS``. A module's STATEMENTS, or all claims of its CLAIMS, are the
+    statements. ``base`` is the class, for example MeasuredStudy or one with methods of its own.
+    ``kernel`` is the study's version for the kernel, which is declared with ``form="kernel"`` and
+    takes its texts from ``[kernel]``. All ``others`` replace attributes and methods of Study of the
+    same name; a method has no ``self``. Raises HeadwayError for a file ``study.toml`` that is
+    missing or wrong.
     """
     file = study_file(name)
     own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}
@@ -368,11 +368,12 @@ def declared(
 
 
 _AT_THE_BEGINNING = 5
-"""The report begins with this many of the facts; the platform follows at the end of the report."""
+"""This many facts on the run (form, seed, versions) are at the report's beginning; the others, such
+as the platform, are at its end."""
 
 
 def form(ctx: StudyContext) -> str:
-    """The form of the study that runs, as text."""
+    """The form of the run, quick or full, as text."""
     return "quick: fewer or shorter trials" if ctx.quick else "full"
 
 

@@ -17,16 +17,16 @@ Cell = str | int | float | None
 ABSENT = "–"
 """A cell without a value."""
 DIGITS = 4
-"""Significant digits of a column's largest number."""
+"""Significant digits with which a column's largest number is shown."""
 _LEAST_DIGITS = 2
-"""Least number of significant digits of a column's smallest number, unless the column's numbers
-have fewer."""
+"""Least number of significant digits with which a column's smallest number is shown, unless the
+column's numbers have fewer."""
 _MOST_DECIMALS = 6
 _WITH_COMMAS = 10_000
 _ONE = r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?"
 _NUMBER = re.compile(rf"{_ONE}((/| of | / ){_ONE}| \({_ONE}\))?")
-"""A text that counts as a number: a number, or two such as "13 of 13", "0.60/0.61", "1.40 (2.5)".
-"""
+"""A text that is aligned like a number: one number, or two such as "13 of 13", "0.60/0.61", "1.40
+(2.5)"."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _decimals(values: Sequence[float]) -> int | None:
 
 
 def _for_digits(size: float, digits: int) -> int:
-    """Number of decimals with which a number has this many significant digits."""
+    """Number of decimals with which ``size`` is shown with ``digits`` significant digits."""
     return digits - 1 - math.floor(math.log10(size))
 
 

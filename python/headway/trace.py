@@ -45,7 +45,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "inflight_pkts": pl.UInt32,
         "state": pl.UInt8,
     },
-    # The queue's length after every change.
+    # One row per change of a link's queue, with the queue's length after the change.
     "queue": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -82,7 +82,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "cwnd_pkts": pl.UInt32,
         "ssthresh_pkts": pl.UInt32,
     },
-    # A flow's totals since the start of the run, at every checkpoint and at the end.
+    # One row per flow and checkpoint (and at the run's end): totals since the start of the run.
     "flow_counters": {
         "time_ns": pl.Int64,
         "flow": pl.UInt32,
@@ -142,7 +142,8 @@ _NULLS: dict[tuple[str, str], int] = {
     ("router_events", "flow"): _U32_MAX,
 }
 _FEW = 16
-"""Up to this many flows or links, rows_of filters the table for each."""
+"""Up to this many flows or links, ``rows_of`` filters the whole table for each; with more, it
+splits the table once."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
 _OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SCHEMA)})
@@ -150,7 +151,10 @@ _OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SC
 
 
 class FlowSummary(BaseModel):
-    """One flow's identity and totals; packet times are at the sender's host, in both directions."""
+    """One flow's identity and totals.
+
+    Times of packets sent and received are those at the sender's host.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -273,7 +277,7 @@ class Trace:
 
 
 def is_of_another_build(trace: Trace) -> bool:
-    """Whether another build of the engine than this one simulated the trace."""
+    """Whether the trace was simulated by another build of the engine than the present one."""
     made_by = trace.meta.get("versions", {}).get("engine")
     return trace.meta.get("backend") == "sim" and made_by != versions()["engine"]
 
@@ -314,7 +318,8 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
         capture=result.get("capture"),
         routers=tuple(Algorithm.model_validate(router) for router in summary.get("routers", ())),
     )
-    # fills the cached property, so that the experiment is not parsed again from meta
+    # fill the cached property ``experiment``, so that the experiment is not parsed again from
+    # ``meta``
     trace.__dict__["experiment"] = experiment
     return trace
 
@@ -379,7 +384,7 @@ def save_table(frame: pl.DataFrame, path: Path) -> Path:
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
-    # Written to memory first: for a full disk Polars raises its own error, without an errno.
+    # Write to memory first: if the disk is full, Polars would raise its own error without an errno.
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", compression_level=1)
     return buffer.getvalue()
@@ -427,7 +432,8 @@ def load_trace(path: Path | str) -> Trace:
     except pl.exceptions.PolarsError as error:
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
     except BaseException as error:
-        # Polars panics for some damaged files without checksums; its panic is not an Exception.
+        # For some damaged files without checksums Polars panics; the panic's class does not derive
+        # from Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None

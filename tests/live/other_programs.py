@@ -1,4 +1,4 @@
-"""Other programs as readers of Headway's captures."""
+"""Run other programs, such as tshark, to read the captures that Headway writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def output_of(*command: str | Path) -> str:
 def tshark_rows(
     trace: Trace, folder: Path, fields: Sequence[str], *, checked: bool = True
 ) -> list[dict[str, str]]:
-    """tshark's output, one entry per packet; checksums of hosts with offloads are incomplete."""
+    """tshark's output, one entry per packet.
+
+    tshark does not check checksums, because hosts with offloads send incomplete ones.
+    """
     tshark = program("tshark", "tshark")
     assert trace.capture is not None
     file = folder / "captured.pcapng"

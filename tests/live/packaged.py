@@ -1,7 +1,7 @@
 """A Debian package of headwayctl, and a copy of this machine's root to install it in.
 
-The copy (tests/overlay_root.sh) has its own processes and network, and optionally a systemd.
-HEADWAY_PACKAGE=full uses full compression and sends for longer.
+The copy (tests/overlay_root.sh) has its own processes and network, and optionally a systemd. With
+HEADWAY_PACKAGE=full the package has full compression, and the tests' transfers last longer.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SCOPE = "hwpkg"
 BED = f"{SCOPE}-bed"
 CONTROL = f"{SCOPE}_cubic"
 FLOW_S = 20.0 if FULL else 0.5
-"""How long data flows before the upgrade, and again after it."""
+"""How long a test transfers data before an upgrade, and again after the upgrade, in s."""
 OF_DPKG = ("var/lib/dpkg/", "var/log/", "var/cache/", "var/lib/systemd/deb-systemd-helper")
-"""Prefixes of files that dpkg and systemd write for themselves."""
+"""Prefixes of the paths of files that dpkg and systemd write for their own use."""
 
 
 def missing() -> str | None:
@@ -48,9 +48,9 @@ def missing() -> str | None:
 
 
 def made(folder: Path, version: str) -> Path:
-    """Make a package of this version with the headwayctl that was built for the other tests.
+    """Build a package of this version with the headwayctl that was built for the other tests.
 
-    The archive of the same program is next to the package.
+    An archive with the same program is in the same folder.
     """
     environment = {**os.environ, "DEB_VERSION": version}
     if not FULL:
@@ -66,7 +66,7 @@ def made(folder: Path, version: str) -> Path:
 
 
 def version_of(program: str) -> str:
-    """A pattern for what a program prints for --version: Cargo.toml's version, and the commit."""
+    """A pattern for what a program prints for --version: Cargo.toml's version and the commit."""
     found = re.search(
         r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M
     )
@@ -76,7 +76,7 @@ def version_of(program: str) -> str:
 
 
 def newer_than(package: Path, folder: Path) -> Path:
-    """Copies a package with a later version and another program file."""
+    """Make a package with a later version and another program file from a package."""
     said("dpkg-deb", "--raw-extract", package, folder)
     control = folder / "DEBIAN" / "control"
     control.write_text(control.read_text().replace("Version: 0.1.0-1\n", "Version: 0.1.0-2\n"))
@@ -127,11 +127,12 @@ class Root:
         # keep installations from indexing all manual pages
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        # ignore controls of earlier tests: a killed connection keeps its control for minutes
+        # ignore congestion controls of earlier tests, because a killed connection uses its own for
+        # minutes
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:
-        """What this scope has attached in the kernel, as a headwayctl outside the copy reports."""
+        """What this scope has attached to the kernel, as a headwayctl outside the copy reports."""
         status = json.loads(self.run(BUILT_CTL, "status", "--json"))
         found = [one for part in status.values() if isinstance(part, list) for one in part]
         before = [one["map_id"] for one in self._lingered]
@@ -156,13 +157,13 @@ class Root:
         return json.loads(self.run("headwayctl", *command, "--json"))
 
     def written(self) -> set[str]:
-        """Paths in the copy of the root that were written or removed."""
+        """Paths in the copy of the root that a test has written or removed."""
         top = self.folder / "written"
         inside = Path(f"/proc/{self.first}/root{top}")
         return {str(path.relative_to(inside)) for path in inside.rglob("*")}
 
     def left(self) -> list[str]:
-        """Paths that a test has left, except files of dpkg and folders that existed before."""
+        """Paths in the copy that a test has left, except dpkg's files and older folders."""
         names = self.written() - self._written
         return sorted(n for n in names if not n.startswith(OF_DPKG) and not self._was(n))
 
@@ -171,7 +172,7 @@ class Root:
         return Path("/", name).is_dir() and there.is_dir()
 
     def host(self, name: str) -> list[str]:
-        """Words that let a command of this machine use the network of one of the copy's hosts."""
+        """Words before a command that make it run in the network of a host inside the copy."""
         return ["nsenter", f"--net=/proc/{self.first}/root/run/netns/{name}"]
 
     def leave(self) -> None:
@@ -187,7 +188,7 @@ class Root:
 
 
 def group_of_its_own() -> Path:
-    """Make a cgroup2 group for the copy's systemd, which sees no other groups."""
+    """Make a cgroup2 cgroup for the copy's systemd, which sees no other cgroups."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     found = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
     if not found or not Path("/lib/systemd/systemd").exists():
@@ -198,7 +199,7 @@ def group_of_its_own() -> Path:
 
 
 def remove_group(group: Path) -> None:
-    """Remove a cgroup; waits until the group's processes have ended."""
+    """Wait until the processes in a cgroup have ended, and remove the cgroup."""
 
     def removed() -> bool:
         try:
@@ -221,7 +222,10 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def root(folder: Path) -> Iterator[Root]:
-    """A copy of the root folder for one test. It holds the lock of tests that attach programs."""
+    """A copy of the root folder for one test, which runs while the test holds a lock.
+
+    All tests that attach programs to the kernel take this lock.
+    """
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         place = Root(folder)
@@ -237,7 +241,7 @@ def root(folder: Path) -> Iterator[Root]:
 
 @contextmanager
 def root_of_systemd(folder: Path, scope: str) -> Iterator[Root]:
-    """A copy of the root folder that runs systemd, with a scope of its own."""
+    """A copy of the root folder that runs systemd. It has its own HEADWAY_SCOPE."""
     place = Root(folder, systemd=True)
     place.environment["HEADWAY_SCOPE"] = scope
     try:
@@ -280,7 +284,7 @@ print(got, seen.hexdigest(), silence_s)
 
 
 class Flow:
-    """Endless data from one host to another; both ends check the data."""
+    """A transfer of endless data from one host to another. Both ends check the data."""
 
     def __init__(self, place: Root, sender: str, receiver: str, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:
@@ -296,9 +300,10 @@ class Flow:
         self._sender = end(sender, SENDER)
 
     def end(self, least_bytes: int) -> tuple[str, float]:
-        """End the flow and check that no data was lost.
+        """End the transfer and check that no data was lost.
 
-        Returns the sender's control, and the longest time in s without data at the receiver.
+        Returns the sender's congestion control, and the longest time in s without data at
+        the receiver.
         """
         sent, sent_hash, control = self._sender.communicate(timeout=60)[0].split()
         got, got_hash, silence_s = self._receiver.communicate(timeout=60)[0].split()

@@ -1,10 +1,10 @@
-"""Runs tests that take real time on a shared machine.
+"""Run tests that take real time on a shared machine.
 
-Tests should not fail because other programs took the processor. A correct result passes. A wrong
+A test should not fail because other programs took the processor. A correct result passes. A wrong
 result fails if the machine kept time; otherwise the test runs again, and if the machine never keeps
 time, the test is skipped with the reason. If HEADWAY_BESIDE says that Rust's tests run at the same
-time, the test fails at once, and `make test-live` runs it again, alone. tests/machine.rs is this
-rule for Rust.
+time, the test fails at once, and `make test-live` runs it again, alone. tests/machine.rs has the
+same rule for tests in Rust.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from headway.trace import Trace
 P = ParamSpec("P")
 
 SPARE_S = 600.0 if "HEADWAY_LONG" in os.environ else 30.0
-"""Time that the repetitions of all tests of a run may take together: CI has minutes, not hours.
+"""Limit in s for the time of all repeated tests of a run together: CI has minutes, not hours.
 
 With HEADWAY_LONG a test takes more than a minute, so the limit is higher."""
 MOST_LOST = 0.01
-"""If a sleeping process wakes late by more than this fraction of a test's time, the machine did not
-keep time."""
+"""If a sleeping process wakes late in total by more than this fraction of a test's time, the
+machine did not keep time."""
 
 tried_again: list[str] = []
-"""The repeated tests with the reasons. conftest.py prints them at the end of the run, because a
-test may read the output."""
+"""The tests that were repeated, with the reasons. conftest.py prints them at the end of the run,
+because a test may read the output."""
 _late: list[str] = []
 _repeated_s: list[float] = []
 
 
 def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
-    """Apply this module's rule to a test, and mark it: no computing tests may run beside it.
+    """Repeat a test if the machine was late, and mark it: no computing tests may run beside it.
 
     The Makefile reads the mark. A repeated test finds the files of its first attempt in its folder.
     """
@@ -92,12 +92,12 @@ def live_each(asked: Sequence[Experiment]) -> list[Trace]:
 
 
 def note_late(lines: Sequence[str]) -> None:
-    """Record those notes about a run that show that the run was late: the test may run again."""
+    """Record those notes of a run that say that the run was late. Then the test may run again."""
     _late.extend(line for line in lines if " late" in line or "machine is too busy" in line)
 
 
 class Sleeper:
-    """A process that sleeps repeatedly and adds up how late it wakes, beyond 5 ms each time."""
+    """A process that sleeps repeatedly. It adds up by how much more than 5 ms it wakes late."""
 
     PROGRAM = """
 import select, sys, time
@@ -122,7 +122,7 @@ print(late_s)
         return self
 
     def late_s(self) -> float:
-        """End the sleeping process; returns the seconds by which it woke late in total."""
+        """End the sleeping process. Returns by how many seconds it woke late in total."""
         if self._late_s is None:
             self._late_s = float(self._process.communicate()[0])
         return self._late_s

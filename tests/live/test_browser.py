@@ -1,6 +1,6 @@
 """Drives a real Chromium: opens pages, evaluates scripts, reports what fails.
 
-Measures no time; the driver's own limits are seconds.
+Measures no time; the driver's own time limits are seconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Serves a site at loopback with nginx, which reports when it is ready, or why it is not.
 
-Noise: waits up to 20 s for nginx to start or to end.
+Measures no time: waits for up to 20 s until nginx has started or ended.
 """
 
 from __future__ import annotations

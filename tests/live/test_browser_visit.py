@@ -1,6 +1,7 @@
 """Visits the city with Chromium over nginx at loopback and checks what arrived.
 
-Noise: a visit takes a few seconds and has 10 to 60 s; a failed one must end before 12 of 30 s.
+A visit takes a few seconds and may take 10 to 60 s. A visit that fails must end within 12 s
+although it has 30 s.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def served(root: Path, folder: Path) -> Iterator[str]:
 def walked(
     window: chromium.Browser, address: str, *, connections: int = 1, seconds: float = 30.0
 ) -> dict[str, Any]:
-    """The messages at the beginning of a walk."""
+    """The messages that a page sends at the beginning of a walk through the city."""
     told = argparse.Namespace(
         site="city",
         address=address,
@@ -79,7 +80,7 @@ def walked(
 
 
 def city(folder: Path, without: Sequence[str] = ()) -> Path:
-    """A copy of the city site that links to its data; named files are left out."""
+    """A copy of the city site that links to the original's data. Leaves out the named files."""
     whole = sites.site("city")
     shutil.copytree(whole / "program", folder / "program")
     (folder / "data").mkdir()
@@ -173,7 +174,7 @@ def test_a_pack_comes_in_the_same_tiles_over_one_connection_and_over_six(
 
 
 class Recorder(http.server.BaseHTTPRequestHandler):
-    """A page whose worker fetches like a site's worker, and the requests that its server got."""
+    """A page whose worker fetches objects like a site's worker, and its server's requests."""
 
     asked: dict[str, str | None]
 

@@ -1,6 +1,7 @@
 """Runs a made-up cellular trace on the kernel and compares delay and throughput with the simulator.
 
-Noise: the tolerances at the assertions; a run on a late machine is repeated (real_time.py).
+The tolerances at the assertions allow for a busy machine. A run on a late machine is repeated
+(real_time.py).
 """
 
 import os
@@ -23,8 +24,8 @@ LONG = "HEADWAY_LONG" in os.environ
 def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
     """Two downloads, and datagrams that measure the delay, over a made-up cellular link.
 
-    With one download through CoDel the utilization of a run has a standard deviation of 1.2 %,
-    because drops are few; with two it has 0.6 %. Three links of this rate run in parallel.
+    With one download through CoDel, the utilization of a run has a standard deviation of 1.2 %,
+    because drops are few. With two downloads it is 0.6 %. Three such links run in parallel.
     """
     return Experiment(
         topology=Dumbbell(
@@ -45,7 +46,7 @@ def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
 
 
 def _seen(trace: Trace) -> tuple[float, float]:
-    """Utilization, and the 95th percentile of the datagrams' one-way delay in ms."""
+    """The link's utilization, and the 95th percentile of the datagrams' one-way delay in ms."""
     owd_ns = trace["udp"].filter(trace["udp"]["owd_ns"] >= 0)["owd_ns"].to_numpy()
     return metrics.utilization(trace), float(np.quantile(owd_ns, 0.95)) / 1e6
 
@@ -54,10 +55,11 @@ def _seen(trace: Trace) -> tuple[float, float]:
 @in_real_time
 @pytest.mark.parametrize("aqm", ["codel", *(["drop-tail"] if LONG else [])])
 def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
-    """Utilization within 3 %, 95th percentile of the delay within 10 %: medians of runs.
+    """Test that utilization agrees within 3 %, and the 95th percentile of the delay within 10 %.
 
-    Three runs on the kernel; 25 in the simulator that start at intervals of a millisecond, as a
-    kernel's do by chance.
+    The compared values are medians of three runs on the kernel and of 25 in the simulator. The
+    simulator's runs start at intervals of a millisecond, because runs on the kernel also start at
+    random times.
     """
     simulator = backend_named("sim")
     simulated = [_seen(simulator.run(on_the_trace(aqm, 88 + run))) for run in range(25)]

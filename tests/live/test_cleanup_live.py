@@ -1,6 +1,6 @@
 """A process that waits for the hints' lock prints which process holds it.
 
-Noise: the lock is held for 0.5 s and the message is due after 0.1 s.
+The test holds the lock for 0.5 s, and the process prints its message after 0.1 s.
 """
 
 import re

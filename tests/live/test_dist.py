@@ -1,4 +1,4 @@
-"""A wheel and an sdist, built by packaging/dist.sh and installed as a new user does.
+"""Tests a wheel and an sdist that packaging/dist.sh builds, installed as a new user does.
 
 pip installs each into a fresh virtual environment in a temporary folder, and downloads dependencies
 (and, for the sdist, maturin) from the package registry: these tests use the network. Commands run
@@ -31,7 +31,9 @@ QUICKER = {
     "CARGO_PROFILE_RELEASE_DEBUG": "0",
     "CARGO_TARGET_DIR": str(ROOT / "target"),
 }
-"""The builds skip the slowest step of the linker, and share crates with test_package.py's."""
+"""Environment variables of the builds. They skip the linker's slowest step, and share built crates
+with test_package.py.
+"""
 PROGRAM = next(
     block
     for page in (ROOT / "README.md", ROOT / "docs" / "get-started.md")
@@ -69,9 +71,9 @@ def ran(*command: str | Path, cwd: Path, **changes: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release built on a machine without a compiler for eBPF.
+    """A release that is built as on a machine without a compiler for eBPF.
 
-    headwayctl's .deb and archive are those of test_package.py.
+    The .deb and the archive of headwayctl are those of test_package.py.
     """
     folder = tmp_path_factory.mktemp("dist")
     done = ran(
@@ -120,7 +122,7 @@ def test_the_sdist_has_what_the_engine_is_built_of_and_no_tests(dist: Path) -> N
 
 @dataclass(frozen=True)
 class Installed:
-    """Headway in a separate environment, and an empty folder next to it."""
+    """A virtual environment with Headway, and an empty folder next to it."""
 
     prefix: Path
     folder: Path
@@ -202,6 +204,9 @@ def test_completions_and_man_pages_are_written_where_they_are_found(installed: I
 
 
 def test_nothing_is_left_after_it_is_uninstalled(installed: Installed) -> None:
-    """This test must be the last that uses the environment, since it uninstalls Headway."""
+    """Test that pip uninstalls Headway.
+
+    This test must be the last that uses the environment.
+    """
     installed.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "headway")
     assert not list(installed.prefix.rglob("*headway*"))

@@ -1,4 +1,4 @@
-"""``headway try --diverge``: an experiment that agrees, and one with a planted difference."""
+"""Tests ``headway try --diverge`` with an experiment that agrees and one that differs."""
 
 from real_time import in_real_time, note_late
 from support import on_kernel
@@ -26,7 +26,7 @@ def test_an_experiment_that_agrees_says_so(capfd) -> None:
 
 
 class Changed(KernelBackend):
-    """The kernel backend, with another receive buffer than requested."""
+    """A kernel backend that runs experiments with another receive buffer than requested."""
 
     def run(self, experiment: Experiment) -> Trace:
         [flow] = experiment.flows

@@ -1,6 +1,6 @@
-"""Follows the parts of pages that use the running kernel. Needs root, headwayctl and iperf3.
+"""Runs those commands of the documentation that use the running kernel.
 
-Asserts no duration. Noise: each command has minutes.
+Needs root, headwayctl and iperf3. Asserts no duration: each command may take minutes.
 """
 
 import shutil
@@ -24,8 +24,10 @@ def test_the_live_part_of_a_page_can_be_followed(page: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", of_kind("others"))
 def test_a_page_with_programs_of_others_can_be_followed(page: Path, tmp_path: Path) -> None:
-    """tshark and tcptrace read the captures that earlier commands of the page wrote. Asserts no
-    duration."""
+    """Test that tshark and tcptrace read the captures that earlier commands of the page wrote.
+
+    Asserts no duration.
+    """
     steps = [step for step in followed.steps(page) if step.kind == "others" and step.mark != "not"]
     missing = {step.text.split()[0] for step in steps if not shutil.which(step.text.split()[0])}
     if missing:

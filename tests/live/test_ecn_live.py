@@ -1,6 +1,6 @@
 """Compares ECN negotiation and reaction to marks on the kernel with the simulator.
 
-Noise: numbers of reductions within the tolerance at the assertion; a late run is repeated.
+The numbers of reductions may differ by the tolerance at the assertion. A late run is repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
     # the result of ECN negotiation does not depend on time, so a late run is not repeated
     trace = backend_named("kernel").run(of_all_sides(path))
     assert agreed(trace) == expected(path)
-    # drops with reason 4: the path dropped each SYN that requests ECN once
+    # drops with reason 4: the path dropped each SYN that requested ECN, each once
     refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
     assert refused == (3 if path == "drop-syn" else 0)
 

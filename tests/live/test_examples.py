@@ -1,6 +1,6 @@
 """Runs the examples of docs/ on the kernel, as the pages show them.
 
-Measures whether deadlines of seconds are met. Noise: a late run is repeated.
+Measures whether downloads meet deadlines of seconds. A late run is repeated.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ ASKED = re.compile(r"requested after ([0-9.]+), complete after ([0-9.]+) s")
 
 
 def followed(page: str, heading: str, control: str) -> subprocess.CompletedProcess[str]:
-    """Run the first script below a heading of a page, and remove its testbed and its control."""
+    """Run the first script below a heading of a page. Then remove its testbed and its control."""
     text = (ROOT / page).read_text().split(f"\n## {heading}\n")[1]
     block = re.search(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert block is not None
@@ -57,7 +57,7 @@ def followed(page: str, heading: str, control: str) -> subprocess.CompletedProce
 
 
 def responses_ms(printed: str) -> list[float]:
-    """Times from curl's request to the last byte."""
+    """Times in s from curl's request to the last byte of the response."""
     return [(float(there) - float(asked)) * 1e3 for asked, there in ASKED.findall(printed)]
 
 
@@ -70,7 +70,8 @@ def test_the_examples_start_faster_with_hints_and_meet_their_deadlines() -> None
     took_ms = [int(n) for n in re.findall(r"bytes in (\d+) ms", done.stdout)]
     assert len(took_ms) == 4, done.stdout
     for quiet_ms, hinted_ms in (took_ms[0:2], took_ms[2:4]):
-        # hints save two round trips of slow start: the first flight has 45 packets, not 10
+        # with hints the first flight has 45 packets and not 10, which saves two round trips of slow
+        # start
         assert hinted_ms < quiet_ms - 300, done.stdout
     started = re.findall(r"granted (\d+) bit/s, started at (\d+) bit/s", done.stdout)
     assert started == [("0", "0"), ("0", "10000000")] * 2, done.stdout
@@ -93,7 +94,8 @@ def test_servers_meet_a_deadline_and_ignore_one_that_cannot_be_meant() -> None:
     assert len(took_ms) == 6, done.stdout
     for plain_ms, in_time_ms, not_meant_ms in (took_ms[:3], took_ms[3:]):
         assert in_time_ms <= 500 + 15, done.stdout
-        # without a valid deadline, slow start needs at least three flights
+        # without a valid deadline the server uses slow start, which needs at least three round
+        # trips
         assert min(plain_ms, not_meant_ms) > 580, done.stdout
     ignored = "Response-Deadline: b'soon': ignored: must be one time in ms"
     assert done.stderr.count(ignored) == 2, done.stderr

@@ -1,6 +1,7 @@
 """Plays files of exchanges on the kernel and compares response times with the simulator.
 
-Noise: 20 ms or 5 %, of medians where a busy machine delays single responses.
+Times may differ by 20 ms or 5 %. Where a busy machine delays single responses, medians are
+compared.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_pat
 def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(
     tmp_path: Path,
 ) -> None:
-    """Slow start meets exchange 3's deadline of 700 ms; only a fast start meets that of 400 ms."""
+    """Exchange 3 with two deadlines: slow start meets 700 ms, only a fast start meets 400 ms."""
     deadlines_ms, took_s = (700, 400), (0.618, 0.480)
     asked = []
     for deadline_ms in deadlines_ms:

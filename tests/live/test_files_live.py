@@ -1,4 +1,7 @@
-"""Saves into device nodes. Needs root; measures no time."""
+"""Saves files into device nodes, such as a full device.
+
+Needs root, and measures no time.
+"""
 
 import os
 import stat

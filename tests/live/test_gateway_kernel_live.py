@@ -1,6 +1,6 @@
-"""Runs a relay between two hops on the kernel beside the simulator.
+"""Runs a relay between two hops on the kernel, and compares it with the simulator.
 
-Noise: the relative tolerances at the assertions; a late run is repeated.
+The relative tolerances at the assertions allow for a busy machine. A late run is repeated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) 
     completion_s = mean_completion_s(trace, asked)
     assert completion_s == pytest.approx(mean_completion_s(simulated, asked), rel=0.12)
     assert trace.links == simulated.links
-    # the gateway receives all files long before the satellite link has sent them; no packet drops
+    # the gateway receives all files long before the satellite link has sent them; no packet is
+    # dropped
     assert metrics.drops_pkts(trace, link=2) == 0
     counters = metrics.router_counters(trace, "pep-monitor")
     assert counters["link"].unique().to_list() == [2]
@@ -65,7 +66,10 @@ def test_a_relay_moves_data_as_in_the_simulator(name: str) -> None:
 @in_real_time
 @pytest.mark.parametrize("relay", [{"at_hop": 1}, None])
 def test_a_transfer_begins_with_the_first_leg(relay: dict[str, Any] | None) -> None:
-    """The flow's SYN takes 400 ms to the gateway; the testbed logs the link after the gateway."""
+    """Test a flow whose SYN takes 400 ms to the gateway.
+
+    The testbed logs packets at the link after the gateway.
+    """
     hops = [{"forward": link("10 Mbit/s", delay)} for delay in ("400 ms", "50 ms")]
     flow = {"control": "cubic", "app": {"kind": "bulk", "size": "20 kB"}, "relay": relay}
     asked = Experiment.model_validate(

@@ -1,6 +1,7 @@
 """Compares the processor time of reading many pages with that of reading one.
 
-Noise: a factor of three; quadratic work would take hundreds of times as long.
+The two times per page may differ by a factor of three. Quadratic work would take hundreds of times
+as long.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Runs experiments on this machine's kernel. Needs root and headwayctl.
 
-Noise: the tolerances at the assertions; a run on a late machine is repeated (real_time.py).
+The tolerances at the assertions allow for a busy machine. A run on a late machine is repeated
+(real_time.py).
 """
 
 import os
@@ -27,7 +28,7 @@ from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
 
 def left_by(pid: int) -> list[str]:
-    """Namespaces and attached controls that belong to runs of the process ``pid``."""
+    """Namespaces and attached congestion controls that belong to runs of the process ``pid``."""
     folder = Path("/run/netns")
     named = [path.name for path in folder.iterdir()] if folder.exists() else []
     attached = headwayctl.Headwayctl().json("status", "--json")["attached"]
@@ -46,7 +47,7 @@ def started() -> subprocess.Popen[bytes]:
     deadline = time.monotonic() + 20
     while len(left_by(process.pid)) < 3 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(left_by(process.pid)) == 3  # namespaces of two hosts, and a control
+    assert len(left_by(process.pid)) == 3  # two hosts' namespaces and one congestion control
     time.sleep(1.5)
     return process
 
@@ -163,7 +164,7 @@ def test_nothing_is_left_after_a_kill() -> None:
     process.wait()
     its = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
     assert its
-    folders.remove_left_behind()  # the next run calls this
+    folders.remove_left_behind()  # every run calls this at its start
     assert not any(folder.exists() for folder in its)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
@@ -178,7 +179,7 @@ def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kerne
     asked = {"kind": "vectors", "epochs": [["200 B", "20000 B", "0 s"]]}
     echoed = {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"}
     late = [
-        {**bulk, "start": "1.99 s"},  # the SYN arrives after the run's end
+        {**bulk, "start": "1.99 s"},  # the SYN of this flow arrives after the end of the run
         *({**bulk, "start": start} for start in ("2 s", "5 s")),
         *({"app": app, "control": "cubic", "start": "5 s"} for app in (asked, echoed)),
         {"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"}, "start": "5 s"},
@@ -217,7 +218,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
     assert all(40 < length < 300 for length in lengths_ms)
-    # as in the simulator, the trace records the end that sends more data
+    # as in the simulator, the trace records the TCP endpoint that sends more data
     last = trace["flow_counters"].row(-1, named=True)
     assert last["delivered_bytes"] == 60_000
     assert 42 <= last["sent_pkts"] < 50
@@ -227,7 +228,10 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
 @on_kernel
 @in_real_time
 def test_a_large_response_leaves_at_once_where_the_window_has_room() -> None:
-    """The server writes the response in one piece: else Nagle's algorithm would delay its end."""
+    """Test that the server writes a response in one piece.
+
+    Otherwise Nagle's algorithm would delay the end of the response.
+    """
     path = {"kind": "dumbbell", "rate": "20Mbit/s", "rtt": "300 ms", "buffer": "500 pkts"}
     epochs = {"kind": "vectors", "epochs": [["300 B", "20 kB", "0 s"], ["300 B", "100 kB", "0 s"]]}
     flow = {"app": epochs, "control": "hybla", "send_buffer": "4 MB", "receive_window": "1 MB"}
@@ -256,7 +260,10 @@ def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
 @on_kernel
 @in_real_time
 def test_the_end_of_requests_that_waited_waits_for_the_small_segment_before_it() -> None:
-    """The median is 465 ms with Nagle's algorithm; 378 ms if the last part did not wait."""
+    """Test that Nagle's algorithm delays the last part of a response.
+
+    The median time is 465 ms with the algorithm. It would be 378 ms if the last part did not wait.
+    """
     app = {"kind": "pingpong", "request": "150 B", "mean_interval": "16 ms"}
     path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "300 ms", "buffer": "1 BDP"}
     flow = {"app": app, "control": "reno"}
@@ -315,7 +322,8 @@ def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
         made["flow_state"].filter(pl.col("time_ns") < 590_000_000)
         for made in (live(asked), run(asked))
     ]
-    # at first the kernel reserves half of the receive buffer for overhead; later the window grows
+    # At first the kernel reserves half of the receive buffer for overhead. Later the receive window
+    # grows, so only the first 590 ms are compared.
     most = [rows["inflight_pkts"].max() for rows in early]
     assert 6 <= most[0] <= 14
     assert abs(most[0] - most[1]) <= 3

@@ -1,11 +1,11 @@
-"""Routers and the headers that they write, in experiments on this machine's kernel.
+"""Tests routers and the headers that they write, in experiments on this machine's kernel.
 
 Every protocol whose control and router have the same name is compared with the simulator. With four
 flows of one control the link must be used to 90 %, Jain's index must be at least 0.95, and nothing
 may be dropped after the start. Goodput must be within 5 % of the simulator's and the mean queue
-within 10 %, or a packet. HEADWAY_LONG=1 gives each the time to settle, at 10 and 100 Mbit/s, and
-prints the numbers; crates/kernel/tests/hostile_headers.rs tests them live in a short time. A run on
-a late machine is repeated (real_time.py).
+within 10 %, or a packet. With HEADWAY_LONG=1 each protocol runs until it has settled, at 10 and 100
+Mbit/s, and the tests print the numbers. crates/kernel/tests/hostile_headers.rs runs the protocols
+live for a short time. A run on a late machine is repeated (real_time.py).
 """
 
 import os
@@ -56,7 +56,7 @@ def experiment(protocol: str, rate: str = "10Mbit/s", **fields: object) -> Exper
 
 
 def told(trace: Trace) -> dict[str, float]:
-    """The values that tests judge, over the time after the warm-up."""
+    """The values that the tests check, measured after the warm-up."""
     queue = metrics.queue_bytes(trace)
     return {
         "utilization": metrics.utilization(trace),
@@ -68,7 +68,7 @@ def told(trace: Trace) -> dict[str, float]:
 
 
 def led_by_routers(trace: Trace, protocol: str) -> None:
-    """Checks that the router changed the protocol's headers, and that senders got answers."""
+    """Check that the router changed headers of the protocol, and that senders got answers."""
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert link["name"] == protocol
     assert link["traffic"]["changed"] > 100
@@ -114,7 +114,8 @@ def test_one_router_stands_before_a_link_that_several_hosts_send_into() -> None:
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert len(link["also_at"]) == 1
     assert trace.tables["flow_counters"].height > 0
-    # the router's counters are read at every checkpoint, as in the simulator, and at the run's end
+    # the backend reads the router's counters at every checkpoint, as in the simulator, and at the
+    # end of the run
     counters = metrics.router_counters(trace, protocol).filter(pl.col("link") == 0)
     late_ns = counters["time_ns"].to_numpy() - [*asked.checkpoints_ns(), asked.duration]
     assert ((late_ns >= 0) & (late_ns < 100_000_000)).all()

@@ -1,6 +1,6 @@
-"""A lying receiver gains on the kernel too.
+"""Tests that a receiver that lies to the sender gains rate, on the kernel as in the simulator.
 
-Noise: the gain must be 10 %; in the simulator it is much more.
+The gain must be 10 %, to allow for a busy machine. In the simulator it is much more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headway import metrics
 
 
 def live_lies() -> Sequence[liars.Lie]:
-    """For each protocol, one of its lying receivers."""
+    """For each protocol, the name of one lying receiver."""
     chosen = {lie.protocol: lie for lie in liars.LIES if lie.who == "receiver"}
     least = [lie for lie in liars.LIES if "least" in lie.says]
     return list({**chosen, **{lie.protocol: lie for lie in least}}.values())

@@ -1,7 +1,7 @@
-"""The messages of `make` on a machine that lacks something.
+"""Tests the messages of `make` on a machine that lacks something.
 
-Each test runs the Makefile in a clone. None measures time. Tests that build need the package
-registries.
+Each test runs the Makefile in a clone of the repository. No test measures time. Tests that build
+need the package registries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOOLS = (
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commit under test, in a path with spaces."""
+    """A clone of the commit under test, in a path with spaces."""
     folder = tmp_path_factory.mktemp("a path") / "with spaces"
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     return folder
@@ -61,7 +61,7 @@ def make(
 
 
 def told(done: subprocess.CompletedProcess[str]) -> str:
-    """The only line on stderr, apart from make's own lines."""
+    """The only line that the command printed on stderr, apart from make's own lines."""
     assert done.returncode == 2, done.stdout + done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert len(lines) == 1, done.stderr
@@ -114,7 +114,7 @@ def test_a_missing_network_is_named(clone: Path, tmp_path: Path) -> None:
 def test_two_demos_build_in_one_tree_with_a_hostile_environment(
     clone: Path, tmp_path: Path
 ) -> None:
-    """The path has spaces, HOME cannot be written, and PYTHONPATH and RUSTFLAGS are set."""
+    """Test a build whose path has spaces, with a read-only HOME, PYTHONPATH and RUSTFLAGS set."""
     (tmp_path / "numpy.py").write_text("raise ImportError('not the numpy of the venv')\n")
     hostile = {
         "HOME": "/proc/nowhere",

@@ -1,5 +1,7 @@
-"""Local router assistance on this machine's kernel: a monitor at the device, and the controls that
-read it on each ACK.
+"""Tests local router assistance on this machine's kernel.
+
+A monitor at the host's device publishes the device's state, and congestion controls read the state
+on each ACK.
 
 Flows of one host over 10 Mbit/s: the link is used to 90 %, each flow has its share, nothing is
 dropped, and goodput is the simulator's. Then a device whose own queue is the link's, with a
@@ -70,7 +72,7 @@ class Shaped:
         self._tc = ["ip", "netns", "exec", self._netns, "tc"]
 
     def monitor(self, *settings: str, netns: str | None = None) -> None:
-        """Attach a monitor to the device, and to that of another namespace."""
+        """Attach a monitor to the device, and to the device in ``netns`` if that is given."""
         words = [word for setting in settings for word in ("--set", setting)]
         words += ["--netns", netns] if netns else []
         self._ctl.run(
@@ -83,12 +85,12 @@ class Shaped:
         self._ctl.run("detach", "--netns", self._netns, "--dev", "hw0")
 
     def shape(self, rate: str) -> None:
-        """Set the capacity from now on, and a queue of two round trips at 10 Mbit/s."""
+        """Set the device's capacity, and a queue limit of two round trips at 10 Mbit/s."""
         shaper = ["qdisc", "replace", "dev", "hw0", "root", "tbf", "rate", rate]
         subprocess.run([*self._tc, *shaper, "burst", "3100", "limit", "500000"], check=True)
 
     def look(self) -> dict[str, int]:
-        """What the device has sent, dropped and queued, and the time."""
+        """How much the device has sent, dropped and queued, and the time of this reading."""
         shown = subprocess.run(
             [*self._tc, "-s", "-j", "qdisc", "show", "dev", "hw0"],
             check=True,
@@ -99,7 +101,7 @@ class Shaped:
         return {**of_device, "at_ns": time.monotonic_ns()}
 
     def status(self) -> dict[str, int]:
-        """The counters of the control's connections."""
+        """The counters of the congestion control's connections."""
         listed = self._ctl.json("status", "--json")["attached"]
         [counters] = [one["counters"] for one in listed if self._name in one["name"]]
         return counters
@@ -115,7 +117,7 @@ class Shaped:
 
 @contextmanager
 def shaped(control: str, seconds: int) -> Iterator[Shaped]:
-    """Run five transfers over a shaped device for this many seconds; yields the device."""
+    """Run five transfers over a rate-limited device for this many seconds. Yields the device."""
     ctl = Headwayctl()
     name = f"mon{os.getpid():x}"[:11]
     attached = f"{name}_pep"
@@ -143,7 +145,7 @@ def shaped(control: str, seconds: int) -> Iterator[Shaped]:
 
 
 def used(looks: list[dict[str, int]], rate_bps: float) -> float:
-    """The fraction of a capacity that was used between the first and the last sample."""
+    """The fraction of a capacity that the device used between the first and the last sample."""
     seconds = (looks[-1]["at_ns"] - looks[0]["at_ns"]) / 1e9
     return (looks[-1]["bytes"] - looks[0]["bytes"]) * 8 / (rate_bps * seconds)
 
@@ -189,7 +191,7 @@ def test_where_a_monitor_has_gone_the_law_is_renos() -> None:
         after = path.status()
         acks = after["acks"] - before["acks"]
         assert after["unmonitored"] - before["unmonitored"] >= 0.9 * acks > 100
-        with pytest.raises(HeadwayError, match="pep-monitor serves one device"):
+        with pytest.raises(HeadwayError, match="pep-monitor works at one device only"):
             path.monitor("rtt_ms=100", netns=path.far)
 
 

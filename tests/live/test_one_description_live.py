@@ -1,4 +1,4 @@
-"""The program headwayctl parses experiments as Python does. Measures no time."""
+"""Tests that headwayctl parses experiments as Python does. Measures no time."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ QUEUES = ["drop-tail", "red", "red:ecn=on", "red:ecn=2", "red:max_th_pkts=40", "
 def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
     rate: str, rtt: str, buffer: str, loss: str, queue: str
 ) -> None:
-    """Python and headwayctl accept the same descriptions. headwayctl may also reject a description
-    with which the emulator could not run."""
+    """Test that Python and headwayctl accept the same descriptions of experiments.
+
+    headwayctl may also reject a description with which the emulator could not run."""
     asked = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss, "aqm": queue}
     options = [f"--{name}={value}" for name, value in asked.items()]
     done = subprocess.run(

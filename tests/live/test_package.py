@@ -1,8 +1,9 @@
-"""The Debian package of headwayctl, installed, upgraded under traffic and removed; and its archive.
+"""Tests the Debian package of headwayctl: install, upgrade under traffic, remove; and the archive.
 
-The package goes into a copy of this machine's root (tests/overlay_root.sh). HEADWAY_PACKAGE=full
-uses full compression, runs lintian and sends for longer. One bound is a time: an upgrade may
-interrupt a flow of 50 Mbit/s for less than a second, five times TCP's shortest timeout.
+The package goes into a copy of this machine's root (tests/overlay_root.sh). With
+HEADWAY_PACKAGE=full the package has full compression, lintian runs, and transfers last longer. One
+bound is a time: an upgrade may interrupt a flow of 50 Mbit/s for less than a second, five times
+TCP's shortest timeout.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ if FULL:
 
 
 def acks(place: Root) -> int:
-    """The number of ACKs that the control has processed, on all its connections."""
+    """The number of ACKs that a congestion control has processed, on all its connections."""
     (control,) = [one for one in place.json("status")["attached"] if one["name"] == CONTROL]
     return int(control["counters"]["acks"])
 
@@ -235,7 +236,7 @@ def start_proxy(place: Root) -> None:
 
 
 def upgrade_under_traffic(place: Root, newer: Path) -> None:
-    """Upgrades the package; open flows lose no data and keep their controls."""
+    """Test that an upgrade loses no data of open flows, which keep their congestion controls."""
     before = place.json("status")
     flow = Flow(place, f"headway-{BED}-left1", f"headway-{BED}-right1", "10.78.0.1")
     through = Flow(place, f"{SCOPE}-office", f"{SCOPE}-server", "10.2.0.2")
@@ -265,7 +266,7 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
 
 
 def remove(place: Root) -> None:
-    """Remove the package while a program runs in a host; nothing may be left."""
+    """Test that removing the package leaves nothing, even while a program runs on a host."""
     busy = subprocess.Popen(
         place.inside("headwayctl", "testbed", "exec", "--name", BED, "left1", "--", "sleep", "99"),
         env=place.environment,
@@ -293,7 +294,7 @@ def remove(place: Root) -> None:
 
 
 def purge(place: Root, package: Path) -> None:
-    """Purge the package: this removes files that a crash left in /run, and attached controls."""
+    """Test that purging the package removes what a crash left: files in /run, and controls."""
     place.run("dpkg", "--install", package)
     place.run("headwayctl", "attach", "cubic", "--name", CONTROL)
     place.run("sh", "-c", f"echo rest >/run/headway-{SCOPE}/rest; : >/run/headway.hints-{SCOPE}")
@@ -310,7 +311,7 @@ exit "$(cat /tmp/status)"
 
 
 def ask_of_everything(place: Root) -> None:
-    """Check the package's removal script: it removes all testbeds and everything attached.
+    """Test that the package's removal script removes all testbeds and everything attached.
 
     A program that records its arguments replaces headwayctl, because others may use the machine.
     """
@@ -327,6 +328,6 @@ def ask_of_everything(place: Root) -> None:
     ann = ["ann: testbed down --all", "ann: detach --all"]
     everything = [*ann, ": testbed down --all", ": detach --all"]
     assert asked("remove", 0, 0) == everything
-    assert asked("remove", 3, 0) == everything  # the kernel lacks support: removal goes on
-    assert asked("remove", 1, 1) == ann[:1]  # the removal stops if something cannot be detached
+    assert asked("remove", 3, 0) == everything  # 3: the kernel cannot; removal continues
+    assert asked("remove", 1, 1) == ann[:1]  # stops if detaching fails
     assert asked("upgrade", 0, 0) == []

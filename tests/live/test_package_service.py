@@ -1,5 +1,7 @@
-"""The proxy as systemd's service: started, replaced under traffic by `systemctl reload` and by an
-upgrade of the package, killed, stopped. The systemd is the test's own (tests/overlay_root.sh).
+"""Tests the proxy as a service of systemd.
+
+The tests start the proxy, replace it under traffic by `systemctl reload` and by an upgrade of the
+package, kill it and stop it. They run their own systemd (tests/overlay_root.sh).
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ print(number, slowest_s, wrong)
 
 
 class Visits:
-    """A visitor that opens one connection after the other, each with a request and a response."""
+    """A client that opens one connection after the other, each with a request and a response."""
 
     def __init__(self, place: Root, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:
@@ -66,7 +68,7 @@ class Visits:
         self._visitor = end("office", VISITOR)
 
     def end(self) -> int:
-        """End the visitor, and check that no connection failed; returns their number."""
+        """End the client, and check that no connection failed. Returns how many it opened."""
         number, slowest_s, wrong = self._visitor.communicate(timeout=60)[0].split(maxsplit=2)
         self._server.kill()
         self._server.communicate()
@@ -160,7 +162,7 @@ def killed_and_stopped(place: Root, running: int) -> None:
     place.run("systemctl", "stop", UNIT)
     gateway_has = ["ip", "netns", "exec", f"{SCOPE}-gateway"]
     place.run("systemctl", "start", UNIT)
-    place.run("systemctl", "kill", "--signal=KILL", UNIT)  # also kills the proxy's second process
+    place.run("systemctl", "kill", "--signal=KILL", UNIT)  # kills both processes
     place.run("systemctl", "stop", UNIT)
     assert place.run(*gateway_has, "nft", "list", "ruleset") == ""
     assert "fwmark" not in place.run(*gateway_has, "ip", "rule")

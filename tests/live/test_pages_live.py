@@ -1,4 +1,7 @@
-"""bash, fish, zsh and man read the generated pages. Measures no time."""
+"""Tests that bash, fish, zsh and man read the generated completions and man pages.
+
+Measures no time.
+"""
 
 import shutil
 import subprocess

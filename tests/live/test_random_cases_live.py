@@ -1,6 +1,6 @@
 """Runs random experiments on the kernel and compares them with the simulator.
 
-Noise: only asserts that runs are compared and kept, not how much they differ.
+The tests only assert that runs are compared and saved, not by how much they differ.
 """
 
 import json
@@ -26,7 +26,7 @@ def test_random_cases_run_on_both_backends_and_are_kept(
     for case in first["cases"]:
         [main] = [name for name in case["values"] if name.startswith("completion time")]
         runs_s = case["values"][main]["kernel"]
-        # a case with two runs: the median of both must be close to the simulator's value
+        # this case has two runs, whose median must be close to the simulator's value
         assert len(runs_s) in (1, 3, 4, 5) or case["difference"] <= CLOSE
         # in the simulator, these transfers take one to two seconds
         assert all(0.1 < run_s < 30 for run_s in runs_s)

@@ -1,6 +1,6 @@
-"""The rule for tests that take real time: which pass, fail, run again or are skipped.
+"""Tests the rule for tests that take real time: which pass, fail, run again or are skipped.
 
-Measures that a process stopped for 0.3 s notices at least 0.25 s.
+One test stops a process for 0.3 s. The process must notice at least 0.25 s of this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
-    """Number of times that a test runs whose attempts end with these outcomes, one by one."""
+    """How often a test is run whose attempts, one after the other, end with these outcomes."""
     times = iter(outcomes)
     count = 0
 

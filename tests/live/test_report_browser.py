@@ -40,7 +40,7 @@ pytestmark = [
 DESK_PX, PHONE_PX = 1400, 400
 SCHEMES = ("light", "dark")
 CONTRAST = 4.5
-"""The contrast that the accessibility guidelines require for text (WCAG 2.1, 1.4.3)."""
+"""The contrast ratio that the accessibility guidelines require for text (WCAG 2.1, 1.4.3)."""
 
 FACTS = (Path(__file__).parent / "report_facts.js").read_text(encoding="utf-8")
 
@@ -66,7 +66,7 @@ class Looked:
 def looked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
     """The quick report of paper 001, in four views.
 
-    HEADWAY_SHOTS is a folder for the screenshots.
+    HEADWAY_SHOTS names a folder for the screenshots.
     """
     report = quick("collateral-damage").result.report
     assert report is not None
@@ -118,7 +118,7 @@ def test_dark_and_light_differ_in_colours_only(looked: Looked, width: int) -> No
     assert light.mean() > 0.85
     assert dark.mean() < 0.25
     assert min(light.std(), dark.std()) > 0.03
-    # Both schemes draw the same picture with inverted brightness.
+    # The light and the dark scheme draw the same picture with inverted brightness.
     assert np.corrcoef(light.ravel(), dark.ravel())[0, 1] < -0.8
     one, other = (looked.facts[width, scheme] for scheme in SCHEMES)
     assert one["headings"] == other["headings"]
@@ -187,7 +187,10 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
 def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
     looked: Looked, tmp_path: Path
 ) -> None:
-    """Markers and ticks are copies of a shape: CSS rules for a figure's elements do not match."""
+    """Test the colours of markers and ticks.
+
+    They are copies of a shape, so CSS rules for a figure's elements do not apply to them.
+    """
     many = np.arange(60.0)
     crosses = Curve("published", many, many, Style(BLACK, "x"), line=False, markers=True)
     figure = ReportFigure("F", svg_text(curves([("", [crosses])], x_label="x", y_label="y")))

@@ -1,10 +1,10 @@
-"""Transfers on the kernel take as long as when they were measured.
+"""Tests that transfers on the kernel take as long as they took when they were first measured.
 
-Noise: a late packet changes a recovery without SACK, a writer that wakes late changes a burst, and
-both change what a queue of three packets drops; hence each row's spread. If single runs differ by
-more, the test checks the median of several. A row with a queue of three packets runs alone. A row
-with a round trip of a second or more may run beside other tests: a delay of 50 ms is within its
-spread.
+Each row of the table has a spread, because times vary: a late packet changes a recovery without
+SACK, a writer that wakes late changes a burst, and both change what a queue of three packets drops.
+If single runs differ by more, the test checks the median of several. A row with a queue of three
+packets runs alone. A row with a round trip of a second or more may run beside other tests, because
+its spread is more than a delay of 50 ms.
 """
 
 from statistics import median

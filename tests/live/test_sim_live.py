@@ -1,4 +1,4 @@
-"""tcptrace reads captures of the simulator. Measures no time."""
+"""Tests that tcptrace reads captures of the simulator. Measures no time."""
 
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 """A browser loads the sites over the emulated path. Needs root, nginx, npm and Chromium.
 
-Noise: asserts no duration; a late run is repeated.
+The tests assert no duration. A late run is repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headway.workloads.har import read_har
 
 
 def simulated_s(file: Path, http: str) -> float:
-    """The load time of the map in the simulator, which has no browser, in s."""
+    """How long the map takes to load in the simulator, which has no browser, in s."""
     write_pages(file, sites.pages())
     app = {"kind": "pages", "file": file, "http": http, "connections": 6}
     page = experiment({"site": "map"}).model_dump() | {
@@ -69,7 +69,7 @@ def test_a_visit_of_the_map_is_a_trace_with_every_object(
     ]
     last_ms = (ends.max() - told["visits"][0]["begun_ns"]) / 1e6
     assert told["visits"][0]["load_ms"] == pytest.approx(last_ms, abs=250)
-    # the simulator has the same page, but no browser that parses and paints
+    # the simulator loads the same page, but has no browser that parses and paints it
     simulated_ms = 1e3 * simulated_s(cache / "map.csv", "1.1" if keep_alive else "1.0")
     assert 0.99 * simulated_ms < min(one["load_ms"] for one in told["visits"]) < 1.15 * simulated_ms
     assert base64.b64decode(told["picture"])[:2] == b"\xff\xd8", "a JPEG"
@@ -89,8 +89,8 @@ def test_a_recorded_walk_through_the_city_is_replayed_and_logs_every_object() ->
     rows = trace["responses"].sort("start_ns")
     seen = rows["epoch"].to_list()
     packs = [number for number in seen if objects[number].within is None]
-    # until the walk reaches the second quarter, the page loads coarse tiles first, and full tiles
-    # once they are near
+    # Until the walk reaches the second quarter of the city, the page loads coarse tiles first, and
+    # full tiles when they are near.
     names = [objects[number].path.split("/")[-1] for number in packs]
     assert len(names) >= 3, names
     assert len(set(names)) == len(names), names

@@ -1,4 +1,7 @@
-"""The summary of skipped tests counts them by suite and reason. Needs bash and awk."""
+"""Tests that the summary of skipped tests counts the tests by suite and reason.
+
+Needs bash and awk.
+"""
 
 from __future__ import annotations
 

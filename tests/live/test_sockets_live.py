@@ -1,4 +1,7 @@
-"""A socket takes no hints unless headwayctl attached them. Depends on this machine's state."""
+"""Tests that sockets accept hints only if `headwayctl hints attach` has run.
+
+The result depends on what is attached to this machine's kernel.
+"""
 
 import socket
 

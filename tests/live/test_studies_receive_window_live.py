@@ -1,6 +1,6 @@
 """Measures receive windows of the kernel.
 
-Noise: a late run is repeated.
+A late run is repeated.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def test_the_kernel_measures_what_is_judged(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     claims = judged(folder, STUDY.saved(made_up.context(folder)).rows)
     assert all(claim.measured is not None for claim in claims.values())
-    # other claims rest on differences that a busy machine may hide
+    # the other claims are about differences that a busy machine may hide
     assert claims["C-TH-037"].verdict == "holds"

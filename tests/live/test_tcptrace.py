@@ -1,4 +1,7 @@
-"""tcptrace and tshark read simulated captures and agree with Headway's numbers. No time."""
+"""Tests that tcptrace and tshark read simulated captures and agree with Headway's numbers.
+
+Measures no time.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def captured(folder: Path, path: str, stack: str) -> tuple[Trace, Path]:
 
 
 def tcptrace_numbers(printed: str, name: str) -> list[float]:
-    """Values that tcptrace prints for the opener of each connection, in tcptrace's order."""
+    """Values that tcptrace prints for the host that opened each connection, in tcptrace's order."""
     lines = (line.split(f"{name}:", 1)[1] for line in printed.splitlines() if f"{name}:" in line)
     return [float(line.split()[0]) for line in lines]
 
@@ -60,7 +63,7 @@ def test_tcptrace_agrees_on_goodput_bytes_and_retransmissions(
         assert unique_bytes == trace.flows[flow].unique_bytes
         goodput_bps = tcptrace_numbers(printed, "throughput")[flow] * 8
         assert goodput_bps == pytest.approx(metrics.goodput_tcptrace_bps(trace, flow), rel=0.005)
-        # The bytes delivered in order are fewer than those sent: some are in flight at the end.
+        # Fewer bytes are delivered in order than sent, because some are in flight at the end.
         delivered_bps = metrics.goodput_bps(trace, flow, metrics.whole_run(trace))
         assert delivered_bps == pytest.approx(goodput_bps, rel=0.1)
     zero = tcptrace_numbers(printed, "zero win adv")
@@ -92,8 +95,9 @@ def test_wireshark_finds_no_fault_in_any_packet(stack: str, tmp_path: Path) -> N
     assert set(rows) == {"1\t1"}
     malformed = output_of(tshark, "-n", "-r", file, "-Y", "_ws.malformed or tcp.options.unknown")
     assert malformed == ""
-    # Wireshark guesses whether a segment was retransmitted or reordered. The sum equals our
-    # retransmissions, except for a few at the limits of its timing rules.
+    # Wireshark guesses whether a segment was retransmitted or reordered. The sum of both equals
+    # Headway's number of retransmissions, except for a few that are near the limits of Wireshark's
+    # timing rules.
     analysis = " or ".join(
         f"tcp.analysis.{kind}" for kind in ("retransmission", "fast_retransmission", "out_of_order")
     )

@@ -1,4 +1,7 @@
-"""Saves a trace on a full tmpfs. Needs root to mount it; measures no time."""
+"""Saves a trace on a full tmpfs.
+
+Needs root to mount the tmpfs, and measures no time.
+"""
 
 import os
 import shutil

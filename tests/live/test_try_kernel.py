@@ -1,6 +1,6 @@
-"""``headway try --backend kernel``: downloads take as long as in the simulator.
+"""Tests ``headway try --backend kernel``: downloads take as long as in the simulator.
 
-Noise: the tolerances at the assertions; a late run is repeated.
+The tolerances at the assertions allow for a busy machine. A late run is repeated.
 """
 
 import statistics
@@ -28,7 +28,7 @@ def times_ms(result: dict) -> list[float]:
 @on_kernel
 @in_real_time
 def test_the_kernels_downloads_take_what_the_simulators_do(capfd) -> None:
-    """Downloads of 1 MB over 50 Mbit/s and 80 ms with four startups; medians of three runs."""
+    """Test downloads of 1 MB over 50 Mbit/s and 80 ms with four startups, three runs each."""
     found = []
     for _ in range(REPEATS):
         result = tried(capfd, *LINE, "--beside", "kernel")

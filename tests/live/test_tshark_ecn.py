@@ -1,6 +1,6 @@
-"""tshark reads ECN in captures of the simulator and of the kernel, with the same flags in order.
+"""Tests that tshark reads the same ECN flags in captures of the simulator and of the kernel.
 
-Noise: the order of flags is the protocol's; a late run is repeated.
+The protocol determines the order of the flags. A late run is repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def marked(topology: dict[str, Any] | None = None, link: str = "bottleneck") -> 
 
 
 def told(found: list[dict[str, str]]) -> list[str]:
-    """The kinds of packets and their ECN flags as text, in order, without repetitions."""
+    """The packets' kinds and ECN flags as text, in order, without repetitions."""
     opener = found[0]["tcp.srcport"]
     steps: list[str] = []
     for row in found:
@@ -73,7 +73,7 @@ FIRST_MARK = [
     "responder ack ecn=0 ece",
     "opener data ecn=2 cwr",
 ]
-"""The packets from the handshake to the answer to the first mark."""
+"""The packets from the handshake to the sender's answer (CWR) to the first mark."""
 
 
 def without_repeats(steps: list[str]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Wireshark's Quick-Start dissector shows the exchange of a simulated connection. No time."""
+"""Tests that Wireshark's Quick-Start dissector reads the request and response of a simulated run.
+
+Measures no time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ DUMBBELL = {"kind": "dumbbell", "rate": "10Mbit/s", "rtt": "100 ms", "buffer": "
 
 
 def rows(folder: Path, topology: dict[str, object], link: str) -> list[dict[str, str]]:
-    """What tshark reads in a capture of 200 kB sent with Quick-Start, one entry per packet."""
+    """What tshark reads in the capture of a 200 kB transfer with Quick-Start, by packet."""
     flow = Flow(app=Bulk(size="200 kB"), control="cubic+quick-start")
     trace = run(
         experiment(

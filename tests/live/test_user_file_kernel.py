@@ -1,6 +1,7 @@
 """Runs the tutorial's control and router, and other users' files, on the kernel.
 
-Measures goodput and counters. Noise: the tolerances at the assertions; a late run is repeated.
+Measures goodput and counters. The tolerances at the assertions allow for a busy machine. A late run
+is repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DEVICE = "mine0"
 
 
 def ctl(*arguments: str, status: int = 0) -> str:
-    """Run headwayctl, which must end with ``status``; returns its output or its error line."""
+    """Run headwayctl, which must end with ``status``. Returns its output or its error line."""
     program = os.environ[headwayctl.VARIABLE]
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == status, (done.stdout, done.stderr)
@@ -43,7 +44,7 @@ def at_status(kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def device() -> Iterator[list[str]]:
-    """Make a device in a namespace of its own; yields the options of headwayctl that name it."""
+    """Make a device in a new namespace. Yields the options of headwayctl that name the device."""
     subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
     try:
         link = ["link", "add", DEVICE, "type", "veth", "peer", "name", "far0"]
@@ -173,7 +174,7 @@ def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:
         [sent] = [one for one in at_status("endpoints") if one["control"] == "own_sent"]
         assert sent["header"] == "explicit-rate"
         told = ctl("attach", f"{at}/cc/explicit.c", "--name", "own_other", status=2)
-        assert "the header explicit-rate is sent by own_sent already" in told
+        assert "own_sent already sends the header explicit-rate" in told
     finally:
         ctl("detach", "own_sent")
 
@@ -244,5 +245,6 @@ def test_no_round_trip_is_shorter_than_the_path_where_pacing_ends(
     note_late(mean["warnings"])
     [flow] = mean["flows"]
     assert flow["cwnd_pkts"] == 12
-    # a window of 12 packets per RTT of 50 ms would give 2.8 Mbit/s; with pacing gaps only 0.6
+    # a window of 12 packets per RTT of 50 ms would give 2.8 Mbit/s; the pacing gaps allow only 0.6
+    # Mbit/s
     assert 0.7e6 < flow["goodput_bps"] < 2.5e6

@@ -1,6 +1,6 @@
 """The measuring client fetches from nginx over loopback.
 
-Noise: time limits of 20 s or more; the order of responses is the protocol's.
+Time limits are 20 s or more. The protocol determines the order of the responses.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def load(
 
 
 def order(client: Client) -> list[int]:
-    """The numbers of the objects in the order in which they arrived."""
+    """The numbers of the page's objects, in the order in which they arrived."""
     return client.responses.tolist()[::3]
 
 
@@ -120,7 +120,7 @@ def test_every_object_arrives_once_whole_and_after_what_reveals_it(
 def test_requests_that_are_smaller_than_their_heads_are_counted(
     http: str, least_bytes: int, port: int, tmp_path: Path
 ) -> None:
-    # the head's length depends on the length of the port number
+    # the length of a request's head depends on the number of digits of the port
     sizes = [least_bytes + len(f"{port}") * (http != "2") + more for more in (-1, 0, 1, 100)]
     table = page_table([([WebObject(size, 1000) for size in sizes], 0)])
     assert load(port, tmp_path, table, http, Limits(1)).larger == {0}
@@ -177,7 +177,7 @@ def test_connections_end_after_so_many_requests(
 def test_what_meets_a_server_that_closes_is_asked_again(
     http: str, port: int, tmp_path: Path
 ) -> None:
-    # nginx ends a connection after two requests; the client does not know this limit
+    # nginx closes a connection after two requests, and the client does not know this limit
     table = pages(*((1000, None) for _ in range(7)))
     client = load(port, tmp_path, table, http, Limits(1), Keepalive(requests=2))
     assert sorted(order(client)) == list(range(7))

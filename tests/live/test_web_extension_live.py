@@ -1,6 +1,6 @@
-"""The extension in a real Chromium: its switch, its target, load times, and what servers get.
+"""Tests the browser extension in a real Chromium: switch, target time, load times, requests.
 
-Noise: waits up to 20 s for a condition; load times are compared with the browser's own.
+Waits for up to 20 s for a condition. Compares load times with those that the browser measures.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Site:
 
 @dataclass
 class Person:
-    """A user with the extension in the browser."""
+    """A user of a browser that has the extension."""
 
     page: Browser
     popup: str
@@ -61,7 +61,7 @@ class Person:
 
     @contextmanager
     def popup_over_the_page(self) -> Iterator[None]:
-        """Opens the popup as the button does: the page stays visible."""
+        """Open the extension's popup as its button does, so that the page stays visible."""
         shown, self.page._session = self.page._session, ""
         tab = self.page.ask("Target.createTarget", url=self.popup, background=True)["targetId"]
         attached = self.page.ask("Target.attachToTarget", targetId=tab, flatten=True)
@@ -75,7 +75,7 @@ class Person:
         until = time.monotonic() + ANSWER_S
         said = "import('./popup.js').then(() => document.querySelector('output').textContent)"
         seen = ""
-        while seen != expected:  # the extension's worker may not have stored the time yet
+        while seen != expected:  # the extension's worker may still have to store the time
             assert time.monotonic() < until, f"the popup says {seen}"
             with self.popup_over_the_page():
                 while not self.page.value("document.querySelector('output') !== null"):
@@ -168,7 +168,7 @@ def test_the_pages_load_time_stands_beside_it(person: Person) -> None:
 
 def test_a_load_time_is_not_shown_beside_the_next_page(person: Person) -> None:
     person.visits()
-    person.page.open("about:blank")  # this page causes no load event for the extension
+    person.page.open("about:blank")  # the extension gets no load event for this page
     person.sees_load_time("–")
     person.visits()
     took_ms = person.page.value("performance.getEntriesByType('navigation')[0].loadEventEnd")

@@ -1,6 +1,6 @@
 """Loads pages from nginx through the proxy in the testbed.
 
-Noise: only asserts minimum times, which a busy machine cannot undercut.
+The tests only assert minimum times, because a busy machine can only make loading slower.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def test_pages_load_through_the_proxy(tmp_path: Path, http: str, deadline: str) 
     rows = trace["responses"].sort("epoch")
     assert rows["epoch"].to_list() == [0, 1, 2]
     begins, ends = rows["start_ns"].to_list(), rows["end_ns"].to_list()
-    # object 1 is requested 20 ms after object 0, which reveals it; object 2, the next page, is
-    # requested 100 ms after object 1
+    # The client requests object 1 20 ms after object 0, which links to it. It requests object 2,
+    # the next page, 100 ms after object 1.
     assert begins[1] >= ends[0] + 20_000_000
     assert begins[2] >= ends[1] + 100_000_000
     for begin, end in zip(begins, ends, strict=True):

@@ -1,6 +1,6 @@
 """The remaining time that the middleware sets on a socket, and the kernel's round-trip time.
 
-Noise: seconds between request and response.
+The time between request and response is seconds, so that a busy machine matters little.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ def test_the_socket_gets_the_volume_and_the_remaining_time(said: list[dict[str, 
     head, _, body = answer.partition(b"\r\n\r\n")
     assert body == BODY
     (told,) = said
-    # at the response, half of the RTT and the server's processing time have passed
+    # when the server responds, half of the RTT and the server's processing time have passed
     assert 0 < told["deadline_ms"] <= 5000 - 30
     assert len(answer) <= told["data_volume_bytes"] + len("date, server") + 100
     assert told["data_volume_bytes"] - len(BODY) <= len(head) + 100

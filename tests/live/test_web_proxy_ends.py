@@ -1,6 +1,6 @@
-"""The reverse proxy when one side leaves, is slow, is silent, or exceeds a limit.
+"""Tests the reverse proxy when one side leaves, is slow, is silent, or exceeds a limit.
 
-The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
+The proxy's own time limits are tenths of seconds here. A client waits for up to 300 s for them.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatc
         connection.sendall(request())
         read_head(connection)
         got = b""
-        for _ in range(30):  # in total much longer than the timeout for one piece
+        for _ in range(30):  # takes much longer in total than the timeout for one piece
             time.sleep(0.1)
             got += connection.recv(2500, socket.MSG_WAITALL)
         assert got + until_closed(connection) == body
@@ -195,7 +195,7 @@ def test_a_head_that_never_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> No
         with client(address) as connection:
             connection.sendall(b"GET / HT")
             assert until_closed(connection) == b""
-        with client(address) as connection:  # an incomplete second request is not answered either
+        with client(address) as connection:  # the second request is incomplete
             connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
             assert read_head(connection).startswith(b"HTTP/1.1 200")
             connection.sendall(b"GET / HT")

@@ -1,6 +1,6 @@
-"""The proxy before nginx, with a slow sender, and with the remaining time.
+"""Tests the reverse proxy before nginx: a slow sender, and the time left until a deadline.
 
-Noise: three seconds between request and response.
+Three seconds pass between request and response, so that a busy machine matters little.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
     long = request("/", *(["X: " + "y" * (HEAD_BYTES // pieces)] * pieces))
     with proxied(fixed(whole(b"never"))) as (behind, address):
         assert exchange(address, long).startswith(b"HTTP/1.1 431")
-        with client(address) as connection:  # an endless head is not buffered
+        with client(address) as connection:  # the proxy does not buffer an endless head
             connection.sendall(long[:-4])
             with suppress(ConnectionResetError, BrokenPipeError):
                 for _ in range(5000):

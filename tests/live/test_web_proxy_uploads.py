@@ -1,6 +1,6 @@
-"""The reverse proxy and uploads: refused, cut, late; and repeated requests.
+"""Tests the reverse proxy with refused, cut and late uploads, and with repeated requests.
 
-The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
+The proxy's own time limits are tenths of seconds here. A client waits for up to 300 s for them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_an_upload_that_is_refused_early_ends_and_so_does_the_refusal_with_its_c
 def upload(
     connection: socket.socket, head: bytes, pieces: int, piece: bytes = bytes(50_000)
 ) -> None:
-    """Send a request like a client that reads no response before it has sent everything."""
+    """Send a request as a client that reads no response before it has sent the whole request."""
     connection.sendall(head)
     for _ in range(pieces):
         connection.sendall(piece)
@@ -80,7 +80,7 @@ def test_an_upload_whose_framing_breaks_leaves_no_whole_request(
         connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
         connection.sendall(b"5\r\nhello\r\nno length\r\n")
         assert read_head(connection).startswith(b"HTTP/1.1 400")
-        assert server.ended.wait(ANSWER_S)  # ends once the proxy closes its connection
+        assert server.ended.wait(ANSWER_S)  # ends when the proxy closes the connection
     assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == ["Invalid HTTP request received."]
 

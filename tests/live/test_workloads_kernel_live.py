@@ -1,6 +1,6 @@
 """Plays workloads over real sockets and compares them with the simulator.
 
-Noise: the tolerances at the assertions; a late run is repeated.
+The tolerances at the assertions allow for a busy machine. A late run is repeated.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_the_pages_surge_users_load_their_pages_on_both_backends(
     one, other = (metrics.page_loads(trace, window) for trace in (shown["trace"], kernel))
     assert one.height > 8
     both = one.join(other, on=["flow", "page"], suffix="_kernel")
-    # a page that completes near the run's end may be in only one of the two traces
+    # a page that completes near the end of the run may be in only one of the two traces
     assert both.height >= max(one.height, other.height) - len(made.flows)
     apart_s = (both["seconds_kernel"] - both["seconds"]).abs()
     assert apart_s.quantile(0.8) < 0.1

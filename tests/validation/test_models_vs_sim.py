@@ -1,6 +1,6 @@
 """The simulator against the closed forms, each where the closed form is valid.
 
-These compare two independent things: formulas from the literature and packets in queues.
+The two are independent: formulas from the literature, and packets in queues.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def test_the_delay_behind_one_reno_flow_is_the_sawtooths(rtt_ms: int) -> None:
     )
     trace = run(experiment)
     backoffs = metrics.backoff_times_ns(trace, 0)
-    # Whole cycles after slow start's overshoot and the cycle that it shaped.
+    # Use whole cycles, without slow start's overshoot and without the cycle that the overshoot
+    # changed.
     window = (backoffs[2], backoffs[-1])
     owd_ms = metrics.owd_us(trace, window=window) / 1e3
     cycle = models.sawtooth(
@@ -96,7 +97,7 @@ def test_the_delay_behind_one_reno_flow_is_the_sawtooths(rtt_ms: int) -> None:
         segments_per_ack=SEGMENTS_PER_ACK["linux-2.6"],
     )
     base_ms = rtt_ms / 2
-    # The form leaves out the dip of the recovery after each loss.
+    # The closed form leaves out that the queue drains during the recovery after each loss.
     assert np.median(owd_ms) - base_ms == pytest.approx(
         cycle.median_queueing_delay_s * 1e3, rel=0.04
     )
@@ -139,7 +140,9 @@ def test_head_of_line_blocking_is_eq_a_7_within_five_per_cent(loss: float) -> No
 
 
 def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> None:
-    """Leaves out the round-trip time, which would hide an error: eq. A.6 for both directions."""
+    """Compares eq. A.6, for both directions, with the delay beyond the smallest response time. The
+    round-trip time is left out, because it would hide an error.
+    """
     times_s = response_times_s(1e-2, rtt_ms=50)
     wait_s = 2 * float(models.head_of_line_delay_s(1e-2, rtt_s=0.05, interval_s=0.01))
     # The model is a lower bound: it leaves out second losses and the smaller window.
@@ -147,8 +150,9 @@ def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> No
 
 
 def test_above_one_per_cent_congestion_control_adds_to_the_models_delay() -> None:
-    """In 2000 s it adds 7.5 %. Linux 6.18, with the losses of three runs of 120 s, takes 1.01 times
-    as long as eq. A.7; the simulator takes 1.00 times in those runs."""
+    """In 2000 s congestion control adds 7.5 %. In three runs of 120 s with equal losses, response
+    times are 1.01 times those of eq. A.7 on Linux 6.18, and 1.00 times in the simulator.
+    """
     times_s = response_times_s(5e-2, rtt_ms=50)
     model_s = float(models.response_time_s(5e-2, rtt_s=0.05, interval_s=0.01))
     assert times_s.mean() > 1.05 * model_s

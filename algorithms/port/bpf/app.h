@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * State of a socket's application: what it has told Headway, and what the path granted. The
- * socket options (kernel/hints.bpf.c), the congestion controls (control.h) and the program that
- * asks the path for a rate (kernel/qs_host.bpf.c) share one map. headwayctl pins the maps and
- * passes the same ones to every object it loads.
+ * State that a socket has for its application: the hints that the application has set, and the rate
+ * that the path granted. The socket options (kernel/hints.bpf.c), the congestion controls
+ * (control.h) and the program that asks the path for a rate (kernel/qs_host.bpf.c) share one map.
+ * headwayctl pins the maps and passes the same ones to every object it loads.
  */
 #ifndef HEADWAY_PORT_BPF_APP_H
 #define HEADWAY_PORT_BPF_APP_H
@@ -12,17 +12,18 @@
 #include "../cc.h"
 #include "../../../include/headway.h"
 
-/* Bits of hw_app.given: what the application itself has set. */
+/* Bits of hw_app.given: the hints that the application itself has set. */
 enum hw_app_given {
 	HW_APP_TYPE = 1,
 	HW_APP_RATE = 2,
 };
 
-/* An application's socket. Rates are in bytes per second here; applications state them in
- * bit/s. */
+/* State of a socket for its application. Rates are in bytes per second here; applications set
+ * them in bit/s. */
 struct hw_app {
-	u64 rate_Bps;	      /* the application's initial rate */
-	u64 default_rate_Bps; /* initial rate of the longest prefix that contains its peer */
+	u64 rate_Bps; /* initial rate that the application has set */
+	/* default initial rate, from the longest prefix that contains the peer */
+	u64 default_rate_Bps;
 	u64 default_volume_bytes;
 	u64 granted_rate_Bps;
 	u64 volume_bytes;
@@ -32,20 +33,21 @@ struct hw_app {
 	u64 saved_ns;	       /* when the path data in saved_* was measured */
 	u32 saved_cwnd_pkts;   /* window of an earlier transfer (paths.h); 0: none */
 	u32 saved_rtt_us;
-	u32 path_pkts; /* most packets delivered in a round trip since the last congestion */
-	u32 write_end; /* sequence number at which the present write ends */
-	u8 is_writing; /* write_end is known */
+	/* most packets that the path delivered in a round trip since the last congestion event */
+	u32 path_pkts;
+	u32 write_end; /* sequence number at which the present write() of the application ends */
+	u8 is_writing; /* 1: write_end is known */
 	u8 type;       /* TCP_APPLICATION_* */
 	u8 default_type;
 	u8 stabilize;
 	u8 given;   /* enum hw_app_given */
 	u8 grant;   /* enum hw_grant of cc.h */
-	u8 settled; /* the defaults for the peer have been looked up */
+	u8 settled; /* 1: the defaults for the peer have been looked up */
 	u8 unused;
 };
 
-/* State of the application, attached to its socket. Options set on a listening socket also
- * apply to the sockets it accepts. */
+/* Map of this state, attached to the socket. Options set on a listening socket also apply to the
+ * sockets that it accepts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, 1 | 512); /* BPF_F_NO_PREALLOC, BPF_F_CLONE */
@@ -74,7 +76,7 @@ struct {
 	__type(value, struct hw_prefix_default);
 } hw_prefixes SEC(".maps");
 
-/* The default of the longest prefix that contains a peer, or null. */
+/* Returns the default of the longest prefix that contains a peer, or null. */
 static inline __attribute__((always_inline)) const struct hw_prefix_default *
 hw_default_for(const struct hw_prefix *peer)
 {
@@ -106,8 +108,8 @@ static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app 
 	return app->given & HW_APP_TYPE ? app->type : app->default_type;
 }
 
-/* Whether a connection starts without a fast startup. Low-priority connections always do. A
- * standard connection does if its application set that type and named neither rate nor
+/* Whether a connection must start with slow start. A low-priority connection always must. A
+ * connection of type standard must if its application has set the type but neither a rate nor a
  * deadline. */
 static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struct hw_app *app)
 {
@@ -118,10 +120,10 @@ static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struc
 }
 
 /*
- * The rate to start at, 0 for none. The rate that the application names has priority, then its
- * deadline. A deadline returns 0 here, because its rate depends on the round trip. The
- * administrator's default rate applies if the application has set neither, and is not of type
- * standard.
+ * The initial rate of a connection, 0 for none. A rate that the application has set has priority,
+ * then its deadline. With a deadline this function returns 0, because the rate then depends on the
+ * round trip. The administrator's default rate applies if the application has set neither rate nor
+ * deadline, and the connection is not of type standard.
  */
 static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct hw_app *app)
 {
@@ -132,7 +134,7 @@ static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct h
 	return app->deadline_ns ? 0 : app->default_rate_Bps;
 }
 
-/* The grant in the form that applications read, TCP_GRANT_*. */
+/* Converts the state of the grant to the values that applications read, TCP_GRANT_*. */
 static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app *app)
 {
 	switch (app->grant) {
@@ -157,7 +159,8 @@ static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const st
 	return app->default_volume_bytes;
 }
 
-/* The time until the deadline, 1 if it is over; 0: none, or the announced volume has been sent. */
+/* The time left until the deadline, at least 1; 0: no deadline, or the announced volume has been
+ * sent. */
 static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct hw_app *app,
 								    u64 sent_bytes)
 {

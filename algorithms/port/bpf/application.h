@@ -64,8 +64,8 @@ HW_INLINE struct hw_qs_flow *hw_flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&hw_qs_flows, &key);
 }
 
-/* Copies the answer to a Quick-Start request. The granted rate is at most the rate that the
- * application asked for. */
+/* Copies the outcome of a Quick-Start request. The granted rate is limited to the rate that the
+ * application has set. */
 HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 {
 	u64 asked_Bps = hw_app_asked_Bps(app);
@@ -148,9 +148,9 @@ HW_INLINE void hw_watch_path(const struct hw_call *call)
 }
 
 /*
- * Called when the connection idles or ends. When it ends, saves what the path delivered, or if
- * that is too little, the entry that the connection had taken. When it idles, it keeps this for
- * its own next start.
+ * Called when the connection becomes idle or ends. At the end, saves what the path delivered; if
+ * the path delivered too little, puts back the entry that this connection had taken. When idle, the
+ * connection keeps the measured values for its own next start.
  */
 HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 {
@@ -186,7 +186,7 @@ HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 }
 
 /* Called when the connection is established: looks up the defaults for its peer, and the
- * request and the grant of the handshake. */
+ * Quick-Start request and grant of its handshake. */
 HW_INLINE void hw_open_application(struct hw_call *call)
 {
 	struct hw_qs_flow *flow;
@@ -208,8 +208,8 @@ HW_INLINE void hw_open_application(struct hw_call *call)
 	flow = hw_flow_of(call->sk);
 	if (flow) {
 		hw_take_grant(app, flow);
-		/* the server sends an extra ACK for the report; the client's last ACK of the
-		 * handshake carries its report */
+		/* at the server, ask TCP for an extra ACK that carries the report; at the
+		 * client, the last ACK of the handshake carries the report */
 		if (flow->host.report_due && flow->host.state == HW_QS_DENIED &&
 		    call->sk->__sk_common.skc_state == HW_STATE_SYN_RECV)
 			bpf_tcp_send_ack(call->tp, call->tp->rcv_nxt);
@@ -218,9 +218,9 @@ HW_INLINE void hw_open_application(struct hw_call *call)
 }
 
 /*
- * Passes on how the startup used the grant, so that a report leaves. The report leaves in a
- * separate ACK before any data at the new rate, because data packets may be full, or several
- * may share a buffer.
+ * Passes on how the startup used the grant, so that the host sends the Quick-Start report. The
+ * report leaves in a separate ACK before any data at the new rate, because data packets may be
+ * full, or several may share a buffer.
  */
 HW_INLINE void hw_answer(const struct hw_call *call)
 {

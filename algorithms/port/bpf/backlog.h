@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The backlog of a device's queueing discipline, for a program at that device. It is the
+ * The backlog of a device's queueing discipline, for a program at that device. The backlog is the
  * discipline's own count (qdisc->qstats.backlog and q.qlen), summed over the device's queues. A
  * buffer of several packets counts as one packet, unless the discipline splits it, as tbf does.
  * Packets that the device itself holds are not included.
@@ -21,7 +21,7 @@ struct hw_backlog {
 	u32 pkts;
 };
 
-/* Adds the backlog of one discipline. Returns whether it is known. */
+/* Adds the backlog of one queueing discipline. Returns whether that backlog is known. */
 static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *backlog)
 {
 	struct Qdisc *q = (struct Qdisc *)discipline;
@@ -30,7 +30,7 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	if (!discipline || bpf_core_read(&flags, sizeof(flags), &q->flags) != 0 ||
 	    flags & HW_COUNTS_BY_PROCESSOR)
 		return 0;
-	/* noqueue, the discipline of a device without a queue, has no backlog */
+	/* skip noqueue, the discipline of a device without a queue: it has no backlog */
 	if (BPF_CORE_READ(q, enqueue) == 0)
 		return 0;
 	bpf_core_read(&bytes, sizeof(bytes), &q->qstats.backlog);
@@ -40,7 +40,8 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	return 1;
 }
 
-/* Adds up the backlog of a device. Returns whether all of it is known. */
+/* Adds up the backlogs of all queueing disciplines of a device. Returns whether all of them are
+ * known. */
 static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 					      struct hw_backlog *backlog)
 {
@@ -53,7 +54,8 @@ static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 			(void *)(queues + i * bpf_core_type_size(struct netdev_queue));
 		u64 discipline = (u64)BPF_CORE_READ(queue, qdisc);
 
-		/* a discipline without a parent is attached to every queue */
+		/* without a parent: the same discipline is attached to every transmit queue, so
+		 * count it once */
 		if (i > 0 && discipline == first)
 			continue;
 		if (i == 0)

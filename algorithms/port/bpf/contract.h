@@ -20,7 +20,7 @@ enum hw_contract_call {
 	HW_CALL_MONITOR = 10,
 };
 
-/* The input and output of a call. */
+/* The input and output of one call of the contract. */
 struct hw_situation {
 	struct hw_conn conn;
 	struct hw_rate_sample sample;
@@ -93,8 +93,8 @@ int hw_contract(void *ctx)
 
 	hw_join(&call, hw_cc_state, hw_startup_state);
 	call.conn = hw_situation.conn;
-	/* only stacks without eBPF count ACKs, and the verifier refuses the loop that counts
-	 * them */
+	/* ACK counting is left out: no stack with eBPF counts ACKs, and the verifier rejects the
+	 * loop for it */
 	call.conn.counts_acks = 0;
 	hw_situation.result = hw_contract_run(&call, &hw_situation);
 	hw_situation.conn = call.conn;

@@ -18,16 +18,19 @@ const volatile u32 hw_kernel_hz = 0;
  * of the fields from the object's type information. */
 struct hw_counters {
 	u64 connections;
-	u64 acks; /* that acknowledged data */
+	u64 acks; /* ACKs of data */
 	u64 acked_pkts;
 	u64 congestions; /* how often the stack asked for a new ssthresh */
 	u64 timeouts;
 	u64 undos;
 	u64 idle_restarts;
-	u64 lost_answers; /* how often a new ssthresh did not reach the stack (hw_answer_again) */
-	u64 fall_backs;	  /* how often a control fell back to its loss-based law, without routers */
+	/* how often the stack did not get the ssthresh that the control returned
+	 * (hw_answer_again) */
+	u64 lost_answers;
+	u64 fall_backs; /* how often a control fell back to its loss-based law, without routers */
 #ifdef HW_READS_MONITOR
-	u64 unmonitored; /* ACKs and transmission starts without a monitor at the outgoing device */
+	/* ACKs and transmission starts of connections whose outgoing device has no monitor */
+	u64 unmonitored;
 #endif
 };
 
@@ -63,7 +66,8 @@ HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Linux's rule: in slow start cwnd counts as used up if more than half of it was in use. */
+/* Linux's rule: in slow start the sender counts as limited by cwnd if more than half of cwnd was
+ * in flight. */
 HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -71,7 +75,8 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* The bytes of the control's header in every packet; the socket's fields do not include them. */
+/* The bytes that the control's header adds to every packet. The socket's own fields do not
+ * include them. */
 #ifdef HW_CARRIES
 #define HW_CARRIED_BYTES hw_part_header_wire_bytes(0)
 #else
@@ -90,7 +95,7 @@ HW_INLINE u32 hw_mss_bytes(const struct tcp_sock *tp)
 	return tp->mss_cache - HW_CARRIED_BYTES;
 }
 
-/* Fills in the fields that only controls with rate samples get; 0 for others. */
+/* Fills in the fields that only controls with rate samples read. Other controls get 0. */
 HW_INLINE void hw_look_at_rate(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
@@ -112,8 +117,9 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 #endif
 }
 
-/* If the state does not fit into icsk_ca_priv, a map attached to the socket has the rest: the
- * pacing, the startup's state, and the control's state if it alone is too large. */
+/* If the state of control and startup does not fit into icsk_ca_priv, a map attached to the
+ * socket holds the rest: the pacing, the startup's state, and also the control's state if that
+ * alone does not fit. */
 #ifdef HW_STATE_IN_STORAGE
 #ifdef HW_CC_IN_STORAGE
 #define HW_STORAGE_BYTES HW_FLOW_STATE_BYTES
@@ -149,8 +155,8 @@ HW_INLINE void *hw_area(struct sock *sk)
 }
 #endif
 
-/* Finds the algorithms' state. Returns 0 if its memory cannot be allocated; the call is then
- * skipped. */
+/* Finds the state of control and startup. Returns 0 if memory for the state cannot be allocated;
+ * the caller then does nothing. */
 HW_INLINE int hw_find_state(struct hw_call *call)
 {
 	void *cc_state = call->tp->inet_conn.icsk_ca_priv;
@@ -170,8 +176,8 @@ HW_INLINE int hw_find_state(struct hw_call *call)
 	return 1;
 }
 
-/* Finds the state and fills in the connection from the socket. Returns 0 if the state's memory
- * cannot be allocated; the call is then skipped. */
+/* Finds the state of control and startup, and fills in struct hw_conn from the socket. Returns 0
+ * if memory for the state cannot be allocated; the caller then does nothing. */
 HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -219,8 +225,8 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 }
 
 #ifdef HW_PACES
-/* Converts a rate in IP bytes, as in the contract, to a rate in payload bytes, as in the
- * stack's pacing. */
+/* Converts a rate in IP bytes, as algorithms set it, to a rate in payload bytes, as the stack
+ * paces. */
 HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -242,9 +248,9 @@ HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
 	pacing->is_ours = 0;
 }
 
-/* Sets the socket's pacing rate. Without a queueing discipline that paces, TCP itself paces.
- * TCP stops when the algorithm stops pacing, unless pacing was on before the algorithm asked
- * for it. */
+/* Sets the socket's pacing rate. If no queueing discipline paces, TCP itself paces. When the
+ * algorithm stops pacing, TCP stops, too, unless TCP paced before the algorithm asked for
+ * pacing. */
 HW_INLINE void hw_pace(const struct hw_call *call)
 {
 	struct hw_pacing *pacing = call->pacing;
@@ -264,7 +270,7 @@ HW_INLINE void hw_pace(const struct hw_call *call)
 }
 #endif
 
-/* Writes what the algorithms may have set back to the socket. */
+/* Writes the fields of struct hw_conn that algorithms may set back to the socket. */
 HW_INLINE void hw_end(const struct hw_call *call)
 {
 	const struct hw_conn *c = &call->conn;
@@ -299,7 +305,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #ifdef HW_READS_MONITOR
 #include "monitors.h"
 
-/* Passes to the control what the monitor of the connection's outgoing device has published. */
+/* Passes to the control what the monitor of the connection's outgoing device has published last. */
 HW_INLINE void hw_read_device_monitor(struct hw_call *call)
 {
 	struct hw_monitor_key key = { .netns = call->sk->__sk_common.skc_net.net->ns.inum };
@@ -328,10 +334,11 @@ void BPF_PROG(hw_init, struct sock *sk)
 	if (!hw_begin(&call, sk))
 		return;
 #ifdef HW_PACES
-	is_ours = call.pacing->is_ours; /* still valid; clearing the state may overwrite it */
+	/* copied first, because clearing the state may overwrite it */
+	is_ours = call.pacing->is_ours;
 #endif
-	/* the contract promises zeroed state, but the kernel passes the ACK of the SYN to
-	 * pkts_acked before it calls init, and may call init a second time for a socket */
+	/* clear the state here: the kernel passes the ACK of the SYN to pkts_acked before it
+	 * calls init, and may call init twice for a socket */
 #ifdef HW_CC_IN_STORAGE
 	__builtin_memset(call.cc_state, 0, HW_STORAGE_BYTES);
 #else
@@ -375,7 +382,7 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 		.is_ack_delayed = rs->is_ack_delayed,
 	};
 
-	/* the kernel calls this for the ACK of the SYN before it calls init */
+	/* without state: the kernel calls this for the ACK of the SYN before it calls init */
 	if (!BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized))
 		return;
 	HW_COUNT_UP(acks, 1);
@@ -401,11 +408,11 @@ u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 	return hw_part_cc_send_windows();
 }
 #else
-/* Repairs an ssthresh that is not the one the control returned. On a busy Linux 6.18 with a
- * hundred flows, none to six of 1,500 values of ssthresh were the low half of a kernel address,
- * and cwnd was 667,073,216 after Recovery. The kernel's own controls, which it calls without a
- * trampoline, had no such value. If ssthresh is no possible window, the control is asked again
- * at the next ACK, before Recovery moves cwnd to ssthresh. */
+/* Repairs an ssthresh in the socket that differs from the value that the control returned. On a
+ * busy Linux 6.18 with a hundred flows, none to six of 1,500 values of ssthresh were the low
+ * half of a kernel address, and cwnd was 667,073,216 after Recovery. The kernel's own controls,
+ * which it calls without a trampoline, had no such value. If ssthresh is no possible window, the
+ * control is asked again at the next ACK, before Recovery moves cwnd to ssthresh. */
 #define HW_NO_WINDOW_PKTS (1u << 20)
 
 HW_INLINE void hw_answer_again(struct hw_call *call)
@@ -413,7 +420,7 @@ HW_INLINE void hw_answer_again(struct hw_call *call)
 	struct hw_conn *c = &call->conn;
 	u32 cwnd_pkts = c->cwnd_pkts;
 
-	/* an infinite ssthresh is valid: a reduction was undone */
+	/* an infinite ssthresh is valid: the stack has undone a reduction */
 	if (c->ca_state < HW_CA_CWR || c->ssthresh_pkts < HW_NO_WINDOW_PKTS ||
 	    c->ssthresh_pkts == HW_SSTHRESH_INFINITE)
 		return;
@@ -488,7 +495,8 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 	hw_end(&call);
 }
 
-/* The kernel's first four events have the same numbers as the contract's events. */
+/* Passes an event to the algorithms. The kernel's first four events have the same numbers as the
+ * contract's. */
 SEC("struct_ops/hw_cwnd_event")
 void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 {
@@ -566,7 +574,7 @@ u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 }
 #endif
 
-/* headwayctl replaces this with the control's name in the kernel before load. */
+/* The control's name in the kernel. headwayctl replaces this placeholder before load. */
 #define HW_NAME_UNSET "headway-unnamed"
 
 SEC(".struct_ops.link")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Calls depart() of a router's algorithm when packets leave a device's own queue. It is for
- * algorithms that use the device's queue instead of a virtual one. The kernel reports each
+ * Calls depart() of a router's algorithm when packets leave a device's own queue. It serves
+ * algorithms that use the device's own queue instead of a virtual queue. The kernel reports each
  * packet that it passes to a device's driver, after the queueing discipline released it. The
  * packets that are still in the discipline are the queue behind it.
  *

@@ -13,11 +13,11 @@ enum {
 	HW_ECN_AGREED = 1 | 1 << 4, /* TCP_ECN_MODE_RFC3168, TCP_ECN_MODE_ACCECN */
 	HW_STATE_LISTEN = 10,
 	HW_PROTOCOL_TCP = 6,
-	HW_MOST_SEGMENTS = 64, /* most packets in a buffer that was merged on arrival */
+	HW_MOST_SEGMENTS = 64, /* most packets that GRO can merge into one buffer */
 };
 
-/* Asks the control for the codepoint of the packet that is being made; a packet without data
- * gets none. */
+/* Asks the control which ECN codepoint to send in the packet that the socket is making. A packet
+ * without data gets none. */
 HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 			      struct hw_carried *carried)
 {
@@ -41,10 +41,11 @@ HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	HW_COUNT_CARRIED(sent);
 }
 
-/* Fields of an arrived packet's IP header. For programs at cgroups the packet begins there. */
+/* Reads fields of an arrived packet's IP header. For programs at cgroups the packet begins with
+ * that header. */
 struct hw_arrived_packet {
 	u32 ip_bytes; /* of the header */
-	u16 id;	      /* identification; 0 in IPv6, which has none */
+	u16 id;	      /* IP identification; 0 in IPv6, which has none */
 	u8 bits;
 	u8 ttl;
 };
@@ -79,7 +80,8 @@ HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_arrived_packet 
 	return skb->len > came->ip_bytes + (length >> 4) * 4;
 }
 
-/* Processes the codepoint once for each packet of the buffer. */
+/* Adds the codepoint of a received buffer to the answer, once for each packet that was merged
+ * into the buffer. */
 HW_INLINE void hw_process_ecn_bits(const struct hw_arrived_packet *came, u32 packets,
 				   struct hw_carried *carried, struct hw_outgoing *out)
 {

@@ -13,7 +13,8 @@
 #include "hook.h"
 #include "outgoing.h"
 
-/* The control's name in the kernel, by which headwayctl finds the objects that belong together. */
+/* The control's name in the kernel. headwayctl finds by it which eBPF objects belong to the same
+ * control. */
 const volatile char hw_attached_name[16] = "";
 
 enum {
@@ -30,12 +31,12 @@ enum {
 	HW_SOL_TCP = 6,
 	HW_SOCK_OPS_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, since Linux 6.12 */
 
-	HW_EXPERIMENT_1 = 253, /* this kind and the next have an identifier (RFC 6994) */
+	HW_EXPERIMENT_1 = 253, /* TCP options of kinds 253 and 254 have an identifier (RFC 6994) */
 	HW_EXPERIMENT_2 = 254,
 };
 
-/* The callbacks that every socket requests when it is established. A socket that answers ECN
- * bits cannot request them later. */
+/* The sockops callbacks that every socket requests when its connection is established. A socket
+ * that has to answer ECN bits could not request them later. */
 #ifdef HW_IN_ECN_BITS
 #define HW_FROM_THE_START (HW_ON_UNKNOWN | HW_ON_WRITE)
 #else
@@ -46,13 +47,14 @@ enum {
 
 /* The state of a socket as sender and receiver of the header. */
 struct hw_carried {
-	u64 sends[HW_FIELDS_WORDS];    /* fields for the packet that is being made */
-	u64 held[HW_FIELDS_WORDS];     /* fields of the next answer, if one is due */
-	u64 feedback[HW_FIELDS_WORDS]; /* fields of the latest answer that came back */
-	u8 own;			       /* the socket's control owns the header */
-	u8 routers;		       /* enum hw_routers, as the control reported last */
-	u8 fresh;		       /* the control has not received the feedback yet */
-	u8 reserved;		       /* room for the header is reserved in the packet */
+	u64 sends[HW_FIELDS_WORDS];    /* header fields for the packet that the socket is making */
+	u64 held[HW_FIELDS_WORDS];     /* fields of the next answer to the peer, if one is due */
+	u64 feedback[HW_FIELDS_WORDS]; /* fields of the latest answer from the peer */
+	u8 own;			       /* 1: the socket's control owns the header */
+	u8 routers; /* what the control last reported about routers (enum hw_routers) */
+	u8 fresh;   /* 1: the control has not received the feedback yet */
+	/* 1: room for the header is reserved in the packet that the socket is making */
+	u8 reserved;
 	u8 unused[4];
 };
 
@@ -63,17 +65,18 @@ struct {
 	__type(value, struct hw_carried);
 } hw_carried SEC(".maps");
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads these fields' names from the BTF type information of this object. */
 struct hw_carried_counters {
 	u64 sent;     /* buffers that left with the header */
 	u64 answered; /* buffers that left with an answer */
 	u64 arrived;
-	u64 fed_back; /* answers that the control received */
+	u64 fed_back; /* answers from peers that were passed to the control */
 	u64 no_room;
-	u64 not_begun; /* connections whose packets cannot carry the header (before Linux 6.12) */
-	u64 alone;     /* connections that use the loss-based law now, without routers */
+	u64 not_begun; /* connections whose packets cannot have the header (before Linux 6.12) */
+	u64 alone;     /* connections that use the loss-based law now, because no router answers */
 #ifdef HW_IN_ECN_BITS
-	u64 ecn_agreed; /* buffers without the header, because TCP uses the bits for ECN */
+	/* buffers that left without the header, because TCP uses the bits for ECN */
+	u64 ecn_agreed;
 #endif
 };
 
@@ -84,7 +87,7 @@ struct {
 	__type(value, struct hw_carried_counters);
 } hw_carried_cnt SEC(".maps");
 
-/* The latest answer that any socket received, for `headwayctl status`. */
+/* The latest answer that any socket of this host received, for `headwayctl status`. */
 struct hw_carried_last {
 	u64 now_ns; /* CLOCK_MONOTONIC; 0: no answer has arrived yet */
 	u64 feedback[HW_FIELDS_WORDS];
@@ -133,7 +136,7 @@ HW_INLINE void hw_end_carrying(struct sock *sk)
 	carried->routers = HW_ROUTERS_UNKNOWN;
 }
 
-/* Saves whether routers on the path answer, as the control has reported it (enum hw_routers). */
+/* Saves what the control has reported about routers on the path (enum hw_routers). */
 HW_INLINE void hw_note_routers(const struct hw_call *call)
 {
 	u8 routers = call->conn.routers;
@@ -151,7 +154,8 @@ HW_INLINE void hw_note_routers(const struct hw_call *call)
 	carried->routers = routers;
 }
 
-/* Passes to the control the latest answer that has come back since its last call. */
+/* Passes to the control the latest answer from the peer that has arrived since the control's
+ * last call. */
 HW_INLINE void hw_deliver_feedback(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
@@ -173,7 +177,7 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 	return hw_part_cc_on_send(call.cc_state, HW_CC_TUN, &call.conn, carried->sends);
 }
 
-/* Whether this socket's option is an answer: always if the header is in the ECN bits, otherwise
+/* Whether this socket's TCP option is an answer. It is one if the header is in the ECN bits, or
  * if the socket's control does not own the header. */
 #ifdef HW_IN_ECN_BITS
 #define HW_OPTION_ANSWERS(carried) 1
@@ -181,8 +185,9 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 #define HW_OPTION_ANSWERS(carried) (!(carried)->own)
 #endif
 
-/* Adds an arrived header to the answer for the socket's next packet. An answer that has not
- * left yet is continued (held); otherwise a new one begins. */
+/* Adds an arrived header to the answer that the socket's next packet will carry. If an answer is
+ * still waiting to leave (held), the header is added to that answer; otherwise a new answer
+ * begins. */
 HW_INLINE u32 hw_prepare_answer(struct hw_carried *carried, struct hw_outgoing *out,
 				const u64 *fields, const struct hw_arrival *how)
 {
@@ -204,7 +209,8 @@ HW_INLINE u32 hw_prepare_answer(struct hw_carried *carried, struct hw_outgoing *
 #include "ecn_bits.h"
 #endif
 
-/* Decides whether a packet carries a header or an answer, and reserves room for it. */
+/* Decides whether the packet that the socket is making carries a header or an answer, and
+ * reserves room for it. */
 HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  struct hw_outgoing *out)
 {
@@ -229,8 +235,8 @@ HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 		goes |= hw_ask_control(sk, carried);
 	if (!goes)
 		return;
-	/* only sockets whose control owns the header send smaller segments for it; answers of
-	 * other sockets wait for a packet with room */
+	/* if the socket's control owns the header, segments become smaller to make room for the
+	 * header; other sockets delay their answer until a packet has room */
 	if (is_answer && ops->skb_len + wire_bytes > ops->mss_cache)
 		return;
 	if (bpf_reserve_hdr_opt(ops, wire_bytes, 0) != 0) {
@@ -269,7 +275,8 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
 	long found;
 
-	/* the kernel finds an option by its kind, and by its identifier if bytes[1] is 4 */
+	/* the kernel finds an option by its kind, or if bytes[1] is 4 also by the identifier of
+	 * RFC 6994 */
 	hw_part_header_emit(is_answer, fields, bytes);
 	bytes[1] = bytes[0] == HW_EXPERIMENT_1 || bytes[0] == HW_EXPERIMENT_2 ? 4 : 0;
 	found = bpf_load_hdr_opt(ops, bytes, sizeof(bytes), 0);

@@ -6,10 +6,11 @@
 #ifndef HEADWAY_PORT_BPF_HOOK_H
 #define HEADWAY_PORT_BPF_HOOK_H
 
-const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of the command that attached the program */
+/* HEADWAY_SCOPE in the environment of the command that attached the program */
+const volatile char hw_scope[16] = "";
 /*
- * Where the program was attached: the cgroup's folder, or the names of network namespace and
- * device at that time. A namespace's name has at most 255 bytes, a device's 15.
+ * Where the program was attached: the folder of the cgroup, or the name of the network namespace
+ * and of the device. A namespace's name has at most 255 bytes, a device's name 15.
  */
 const volatile char hw_place[512] = "";
 

@@ -21,7 +21,7 @@ typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
 
-/* Kinds of maps, by the numbers of the kernel's interface. */
+/* Types of eBPF maps, with the numbers of the kernel's interface. */
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Contexts of programs, in the layout of the kernel's interface. The verifier checks accesses
- * by offset, and rejects all others.
+ * Contexts of eBPF programs, in the layout of the kernel's interface. The verifier allows accesses
+ * only at the offsets of their fields.
  */
 struct bpf_sock {
 	u32 bound_dev_if;
@@ -117,7 +117,7 @@ struct bpf_spin_lock {
 	u32 val;
 };
 
-/* The iterator of bpf_for. */
+/* The iterator that libbpf's loop macro bpf_for uses. */
 struct bpf_iter_num {
 	__attribute__((aligned(8))) u64 opaque[1];
 };
@@ -206,7 +206,7 @@ struct sock_common {
 	u32 skc_daddr; /* addresses and ports in network byte order */
 	u32 skc_rcv_saddr;
 	u16 skc_dport;
-	u16 skc_num; /* in host byte order, unlike the other fields */
+	u16 skc_num; /* local port in host byte order; the other fields are in network byte order */
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
@@ -221,8 +221,8 @@ struct dst_entry {
 
 struct sock {
 	struct sock_common __sk_common;
-	struct dst_entry *sk_dst_cache; /* null: the route has to be looked up */
-	u32 sk_pacing_status;		/* 0: not paced, 1: by TCP, 2: by the queueing discipline */
+	struct dst_entry *sk_dst_cache; /* cached route; null: the route has to be looked up */
+	u32 sk_pacing_status; /* who paces: 0: nobody, 1: TCP, 2: the queueing discipline */
 	unsigned long sk_pacing_rate;
 };
 
@@ -265,7 +265,7 @@ struct tcp_sock {
 	u32 snd_wnd;
 	u32 rcv_nxt;
 	u32 data_segs_out;
-	u32 rate_delivered; /* packets of the saved delivery-rate sample (tcp_rate.c) */
+	u32 rate_delivered; /* delivered packets in the saved delivery-rate sample (tcp_rate.c) */
 	u32 rate_interval_us;
 	u32 total_retrans;
 	u16 tcp_header_len;
@@ -368,7 +368,7 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-/* The kernel's own structure behind a program's context. */
+/* The kernel's own socket buffer behind an eBPF program's context. */
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The interface between the objects of a control, a startup and the binding. They are compiled
- * separately and joined by the BPF static linker, which headwayctl runs before it loads them. N
- * controls and M startups thus need N + M objects, not N times M. An algorithm's object
- * (part.h) defines these functions, and the binding's object calls them. Every function returns
- * a number, because the verifier always reads the result register.
+ * The interface between the objects of a control, a startup and the binding. These objects are
+ * compiled separately; headwayctl joins them with the BPF static linker and loads the result. N
+ * controls and M startups thus need N + M objects, not N times M. An algorithm's object (part.h)
+ * defines these functions, and the binding's object calls them. Every function returns a number,
+ * because the verifier always reads the result register.
  */
 #ifndef HEADWAY_PORT_BPF_LINKED_H
 #define HEADWAY_PORT_BPF_LINKED_H
@@ -32,8 +32,8 @@ HW_LINKED u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn
 HW_LINKED u32 hw_part_cc_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
 				    const struct hw_monitor *monitor);
 
-/* Functions of the header that the control owns, or, with is_answer, of the header in which
- * receivers answer. */
+/* Functions of a header: with is_answer of the header in which receivers answer, otherwise of
+ * the header that the control owns. */
 HW_LINKED u32 hw_part_header_answers_itself(void);
 HW_LINKED u32 hw_part_header_wire_bytes(u32 is_answer);
 HW_LINKED u32 hw_part_header_parse(u32 is_answer, const u8 *bytes, void *fields);

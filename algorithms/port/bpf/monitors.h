@@ -19,13 +19,15 @@
 
 struct hw_monitor_key {
 	u32 netns;  /* inode of the network namespace */
-	u32 device; /* the device's number in that namespace */
+	u32 device; /* number of the device in that namespace */
 };
 
 struct hw_published {
 	struct bpf_spin_lock lock;
 	u32 unused;
-	u64 told_ns; /* time of publication, CLOCK_MONOTONIC; 0: nothing was published yet */
+	/* time at which the monitor published this, CLOCK_MONOTONIC; 0: it has published nothing
+	 * yet */
+	u64 told_ns;
 	struct hw_monitor monitor;
 };
 
@@ -36,7 +38,8 @@ struct {
 	__type(value, struct hw_published);
 } hw_monitors SEC(".maps");
 
-/* Publishes. If two processors publish at the same time, the value with the later time remains. */
+/* Publishes a monitor's data. If two processors publish at the same time, the data with the
+ * later time remains. */
 static __always_inline void hw_write_monitor(const struct hw_monitor_key *key, u64 now_ns,
 					     const struct hw_monitor *monitor)
 {
@@ -52,7 +55,8 @@ static __always_inline void hw_write_monitor(const struct hw_monitor_key *key, u
 	bpf_spin_unlock(&published->lock);
 }
 
-/* Reads what was published last; zeros if nothing was published or it has expired. */
+/* Reads the data that a monitor published last; zeros if it has published nothing or the data
+ * has expired. */
 static __always_inline void hw_read_monitor(const struct hw_monitor_key *key,
 					    struct hw_monitor *monitor)
 {

@@ -14,8 +14,9 @@
 #define HW_ECN_MASK 3
 
 struct hw_outgoing {
-	u8 bits; /* codepoint of the packet that is being made; 0: do not write the bits */
-	u8 due;	 /* 1: an answer waits to be sent */
+	/* ECN codepoint of the packet that the socket is making; 0: do not write the bits */
+	u8 bits;
+	u8 due; /* 1: an answer to the peer waits to be sent */
 	u8 option_bytes;
 	u8 unused;
 	u8 option[HW_OPTION_MAX_BYTES]; /* the answer */

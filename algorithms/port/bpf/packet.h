@@ -9,13 +9,14 @@
 #include "kernel.h"
 #include "../../header/quick_start.h"
 
-#define HW_IPV4_BYTES	  20
-#define HW_IPV4_PLAIN	  0x45 /* the first byte of a header without options */
-#define HW_OPTIONS_BYTES  40   /* maximum for an IPv4 or TCP header */
-#define HW_OPTIONS_ROOM	  64   /* array size with which any six-bit index is in range */
-#define HW_PROTOCOL_IPV4  0x0800
-#define HW_IPPROTO_TCP	  6
-#define HW_FRAGMENT_MASK  0x3fff   /* more fragments follow, or this is not the first */
+#define HW_IPV4_BYTES	 20
+#define HW_IPV4_PLAIN	 0x45 /* the first byte of a header without options */
+#define HW_OPTIONS_BYTES 40   /* maximum length of the options in an IPv4 or TCP header */
+#define HW_OPTIONS_ROOM	 64   /* size of an options array that every six-bit index fits */
+#define HW_PROTOCOL_IPV4 0x0800
+#define HW_IPPROTO_TCP	 6
+/* nonzero bits: more fragments follow, or this is not the first fragment */
+#define HW_FRAGMENT_MASK  0x3fff
 #define HW_ROOM_AFTER_IP  0	   /* BPF_ADJ_ROOM_NET */
 #define HW_ROOM_KEEP_CSUM (1 << 5) /* BPF_F_ADJ_ROOM_NO_CSUM_RESET */
 #define HW_CSUM_PSEUDO	  (1 << 4) /* BPF_F_PSEUDO_HDR */
@@ -28,7 +29,7 @@ enum {
 	HW_TCP_ACK = 16,
 };
 
-/* Bytes of the link-layer header before the IP header. */
+/* The length of the link-layer header, which precedes the IP header. */
 const volatile u32 hw_link_header_bytes = 0;
 
 /* The IPv4 header, in network byte order. */
@@ -66,7 +67,8 @@ struct hw_ports {
 #define HW_IPV6_BYTES 40
 #define HW_SYN_BYTES  128 /* maximum size of a SYN or SYN-ACK */
 
-/* The offset of the TCP header from the start of the IP header; 0: the packet is not TCP. */
+/* Returns the offset of the TCP header from the start of the IP header, or 0 if the packet is
+ * not TCP. */
 static __always_inline u32 hw_tcp_after(const u8 *ip)
 {
 	if (ip[0] >> 4 == 4)
@@ -79,7 +81,7 @@ static __always_inline u32 hw_ipv4_length(const struct hw_ipv4 *ip)
 	return (ip->version_and_length & 15) * 4;
 }
 
-/* Whether a packet is IPv4 with a valid header; copies the header to ip. */
+/* Returns whether a packet is IPv4 with a valid header, and copies the header to ip. */
 static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *ip)
 {
 	if (skb->protocol != bpf_htons(HW_PROTOCOL_IPV4))
@@ -90,9 +92,8 @@ static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *i
 }
 
 /*
- * Copies the options of `length` bytes at an offset of the packet, and fills the rest of
- * `bytes` with zeros. Returns the length, 0 if it is no valid length or the packet is too
- * short.
+ * Copies the options of `length` bytes at an offset of the packet, and fills the rest of `bytes`
+ * with zeros. Returns the length, or 0 if the length is not valid or the packet is too short.
  */
 static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u32 length,
 					   u8 bytes[HW_OPTIONS_ROOM])
@@ -110,9 +111,9 @@ static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u3
 }
 
 /*
- * The offset in the list of the option with this type and length, -1 if the list has none. IP
- * and TCP have the same list format: type 0 ends the list, type 1 is a single byte, all others
- * have a length. A malformed option ends the list.
+ * Returns the offset in the list of the option with this type and length, or -1 if the list has no
+ * such option. IP and TCP options have the same list format: type 0 ends the list, type 1 is a
+ * single byte, all others have a length. A malformed option ends the list.
  */
 static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type,
 					  u32 wanted_bytes)

@@ -19,7 +19,8 @@
 
 #define HW_MAX_TUNABLES 16
 
-/* headwayctl sets these before load; the verifier then knows their values as constants. */
+/* headwayctl sets these variables before load. The verifier then knows their values as
+ * constants. */
 const volatile u32 hw_cc_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_cc_bytes = 0; /* size of the control's state, a multiple of 8 */
@@ -31,26 +32,27 @@ const volatile char hw_startup_name[24] = "";
 
 #define HW_INLINE static inline __attribute__((always_inline))
 
-/* The pacing that the algorithms set. The stack overwrites the socket's own fields with every
- * ACK. */
+/* The pacing that control and startup have set. It is kept here because the stack overwrites the
+ * socket's own pacing fields on every ACK. */
 struct hw_pacing {
 	u64 rate_Bps;
 	u32 chunk_pkts;
-	u32 is_ours; /* 1: the algorithm switched the socket's pacing on */
+	u32 is_ours; /* 1: control or startup has switched the socket's pacing on */
 };
 
-/* The data of one callback. */
+/* The data that one call of a control needs. */
 struct hw_call {
 	struct tcp_sock *tp;
 	struct sock *sk;
 	void *cc_state;
 	void *startup_state;
 	struct hw_pacing *pacing;
-	struct hw_app *app; /* null: the application has set nothing */
+	struct hw_app *app; /* hints of the application; null: the application has set none */
 	struct hw_conn conn;
 };
 
-/* The verifier knows the tunables as constants; the compiler does not. */
+/* Hides from the compiler that the tunables are constants. The verifier still knows their
+ * values. */
 #define HW_CC_TUN      ((const u32 *)hw_cc_tun)
 #define HW_STARTUP_TUN ((const u32 *)hw_startup_tun)
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The memory of the fast-startup manager: what earlier connections measured about the path to a
- * destination. A connection saves its delivery rate and its smallest round trip when it ends.
- * The next connection takes the entry, so only one of several connections starts with it (RFC
- * 9959). If that connection measured nothing better, it puts the entry back when it ends.
+ * destination. A connection saves its delivery rate and its smallest round trip when it ends. The
+ * next connection to the destination takes the entry, so only one of several connections starts
+ * with the saved window (RFC 9959). If that connection measured nothing better, it puts the entry
+ * back when it ends.
  */
 #ifndef HEADWAY_PORT_BPF_PATHS_H
 #define HEADWAY_PORT_BPF_PATHS_H
 
 #include "app.h"
 
-/* Smaller windows are not saved: four initial windows (RFC 9959). */
+/* Windows below four initial windows are not saved (RFC 9959). */
 #define HW_LEAST_SAVED_PKTS 40
 
 struct hw_path_key {
@@ -20,13 +21,14 @@ struct hw_path_key {
 
 struct hw_path {
 	u64 saved_ns;	/* CLOCK_MONOTONIC */
-	u32 cwnd_pkts;	/* packets delivered in one smallest round trip */
-	u32 min_rtt_us; /* 0: a connection has taken it */
-	u32 pkt_bytes;	/* payload of one packet */
+	u32 cwnd_pkts;	/* packets that the path delivered in one smallest round trip */
+	u32 min_rtt_us; /* smallest round trip; 0: a connection has taken this entry */
+	u32 pkt_bytes;	/* payload bytes of one packet */
 	u32 unused;
 };
 
-/* If the map is full, the least recently used destination is removed. */
+/* The map of saved paths. If the map is full, the kernel removes the least recently used
+ * destination. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -34,7 +36,7 @@ struct {
 	__type(value, struct hw_path);
 } hw_paths SEC(".maps");
 
-/* How long an entry is valid; 0: nothing is remembered. */
+/* The lifetime of an entry; 0: nothing is remembered. */
 struct hw_manager {
 	u64 lifetime_ns;
 };
@@ -54,8 +56,8 @@ static inline __attribute__((always_inline)) u64 hw_lifetime_ns(void)
 	return manager ? manager->lifetime_ns : 0;
 }
 
-/* The entry of a destination; null if it has none, it has expired, or a connection has taken
- * it. */
+/* Returns a destination's entry; null if it has no entry, if the entry has expired, or if a
+ * connection has taken it. */
 static inline __attribute__((always_inline)) struct hw_path *
 hw_path_to(const struct hw_path_key *key)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * State of a connection that takes part in Quick-Start, shared by the programs at a host's
- * device and its congestion control (control.h). The key is addresses and ports, because no
- * socket exists yet when a handshake carries an option. No lock is needed, because the programs
- * write one after the other: each write is caused by a packet that an earlier write caused. The
- * outgoing program writes its requests and responses, the incoming program the answers, the
- * control its wanted rate and how it used a grant.
+ * State of a connection that takes part in Quick-Start, shared by the programs at a host's device
+ * and its congestion control (control.h). The key is addresses and ports, because no socket exists
+ * yet when a handshake carries an option. No lock is needed, because the programs write one after
+ * the other: each write is caused by a packet that an earlier write caused. The program for
+ * outgoing packets records requests and responses, the program for incoming packets records
+ * answers, and the control records the rate that it wants and how it used a grant.
  */
 #ifndef HEADWAY_PORT_BPF_QUICK_START_FLOW_H
 #define HEADWAY_PORT_BPF_QUICK_START_FLOW_H
@@ -13,7 +13,8 @@
 #include "kernel.h"
 #include "../../header/quick_start.h"
 
-/* Key of a connection, as seen from this host; addresses and ports in network byte order. */
+/* Key of a connection, with this host's address as the local one; addresses and ports in network
+ * byte order. */
 struct hw_qs_key {
 	u32 netns; /* inode of the network namespace */
 	u32 local;
@@ -25,19 +26,20 @@ struct hw_qs_key {
 struct hw_qs_flow {
 	struct hw_qs_host host;
 	struct hw_qs_option response; /* response to the peer's request */
-	/* sequence number of our SYN or SYN-ACK, to recognize its retransmissions */
+	/* sequence number of our SYN or SYN-ACK, by which a retransmission of it is recognized */
 	u32 first_seq;
 	u32 request_end; /* the sequence number after the packet with our request */
-	u8 opened;	 /* first_seq is known */
-	u8 respond;	 /* the response is due and has not left yet */
-	u8 want_code;	 /* rate code to request with the next data; 0: none */
-	u8 used_code;	 /* rate code of the grant that the control used */
-	u8 decided;	 /* used_code is known */
+	u8 opened;	 /* 1: first_seq is known */
+	u8 respond;	 /* 1: the response to the peer's request is due and has not left yet */
+	u8 want_code;	 /* rate code to request in the next data packet; 0: none */
+	u8 used_code;	 /* rate code of the grant that the congestion control used */
+	u8 decided;	 /* 1: used_code is known */
 	u8 unused[3];
 };
 
-/* If the map is full, the oldest entries are removed: a flood of requests prevents Quick-Start
- * for other connections, but takes no further memory and breaks no connection. */
+/* If the map is full, the kernel removes its oldest entries. A flood of requests therefore
+ * prevents Quick-Start for other connections, but uses no further memory and breaks no
+ * connection. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

@@ -34,7 +34,7 @@ struct {
 	__type(value, struct hw_recent);
 } hw_recent SEC(".maps");
 
-/* The next entry to fill in, with its time set; null if the map is missing. */
+/* Returns the next entry to fill in, with its time set; null if the map is missing. */
 static __always_inline struct hw_recent_request *hw_next_recent(void)
 {
 	u32 zero = 0;

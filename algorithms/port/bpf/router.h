@@ -4,17 +4,17 @@
  * defines HW_ROUTER as the algorithm's table, and includes the algorithm's file.
  *
  * The queue is virtual: arrivals minus what the link's rate has sent since. It models the link
- * whose rate headwayctl was given, which may be behind the device. Alternatively the algorithm
- * uses the device's own queue (backlog.h). The virtual queue holds whole packets: the packet in
- * transmission counts until its end, and each packet counts with the mean size of the packets
- * that arrived since the queue was empty. No program sees packets leave a virtual queue.
- * depart() therefore follows arrive() at once, and the queue before the packet stands for the
- * queue behind it. If the algorithm publishes (HW_PUBLISHES), a second program sees packets
- * leave the device's own queue (departures.h).
+ * whose rate the user gave headwayctl; this link may lie behind the device. Alternatively the
+ * algorithm uses the device's own queue (backlog.h). The virtual queue holds whole packets: the
+ * packet in transmission counts until its transmission ends, and each packet counts with the mean
+ * size of the packets that arrived since the queue was empty. No program sees packets leave a
+ * virtual queue. depart() therefore follows arrive() at once, and reports the queue in front of the
+ * packet, because the queue behind it is not known yet. If the algorithm publishes (HW_PUBLISHES),
+ * a second program sees packets leave the device's own queue (departures.h).
  *
  * The first packet after the time of a tick calls tick() with that time: no packet has arrived
- * since that time, so the queue at that time is known. If that time is more than one interval
- * ago, tick() gets the present time.
+ * since that time, so the queue at that time is known. If the time of the tick is more than one
+ * interval ago, tick() gets the present time instead.
  *
  * One lock protects all state of a link. A packet's header is found, decoded, passed to the
  * algorithm, and written back if it was changed (router_header.h). Packets that share a buffer
@@ -37,32 +37,33 @@
 #endif
 
 #define HW_MAX_TUNABLES 16
-#define HW_EVENTS_KEPT	16 /* number of latest events that are kept, a power of two */
+#define HW_EVENTS_KEPT	16 /* number of latest events that are kept; must be a power of two */
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
-#define HW_MEAN_PKTS	1024	     /* the mean size is over about so many of the latest packets */
-#define HW_MOST_WAIT_S	2ull	     /* maximum wait in a virtual queue without a set limit */
-#define HW_MOST_BYTES	(1ull << 34) /* its largest limit */
+/* the mean packet size is an average over about so many of the latest packets */
+#define HW_MEAN_PKTS   1024
+#define HW_MOST_WAIT_S 2ull	    /* longest wait in a virtual queue for which no limit is set */
+#define HW_MOST_BYTES  (1ull << 34) /* its largest limit */
 
-/* Set before load; the verifier then knows them as constants. */
+/* headwayctl sets these variables before load. The verifier then knows them as constants. */
 const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
 const volatile u64 hw_rate_Bps = 0;
 const volatile u64 hw_limit_bytes = 0; /* 0: none */
 const volatile char hw_router_name[24] = "";
 const volatile u64 hw_tick_ns = 1;
 const volatile u32 hw_cpus = 1;
-const volatile u32 hw_sees_backlog = 0; /* 1: uses the device's own queue, 0: a virtual queue */
+/* 1: the algorithm uses the device's own queue, 0: a virtual queue */
+const volatile u32 hw_sees_backlog = 0;
 
-/* The events that the algorithm recorded in one call. */
+/* The events that the algorithm recorded in one call, with the packet's connection. */
 struct hw_router_event {
 	u64 now_ns;
 	u64 flow;
 	u64 notes[HW_MAX_NOTES];
 	u32 noted;
 	u32 number; /* number of the event, from 1 */
-	/* here and below: addresses and ports of the packet in network byte order; 0: not
-	 * IPv4 */
+	/* addresses and ports of the packet, in network byte order; 0: the packet is not IPv4 */
 	u32 sender;
 	u32 peer;
 	u16 sender_port;
@@ -77,10 +78,11 @@ struct hw_router_link {
 	u64 tick_ns;	/* when the next call of tick() is due */
 	u64 ticked_ns;	/* time of the last call of tick(); 0: not called yet */
 	u64 clear_ns;	/* when the virtual queue will be empty; 0: no packet has arrived */
-	u64 busy_bytes; /* bytes that arrived since the virtual queue was empty */
-	u64 busy_pkts;	/* packets that arrived since then */
+	u64 busy_bytes; /* bytes that arrived since the virtual queue was last empty */
+	u64 busy_pkts;	/* packets that arrived since the virtual queue was last empty */
 	u64 gather_until_ns;
-	/* the part of all processors' gathered_bytes that was reported to the algorithm */
+	/* the sum of all processors' gathered_bytes that has already been reported to the
+	 * algorithm */
 	u64 gathered_bytes;
 	struct hw_router_event events[HW_EVENTS_KEPT];
 #ifdef HW_PUBLISHES
@@ -95,8 +97,8 @@ struct {
 	__type(value, struct hw_router_link);
 } hw_router_links SEC(".maps");
 
-/* The counts of a processor. headwayctl shows all but the last two, with the fields' names from
- * the type information. */
+/* The counters of one processor. headwayctl shows all but the last two fields, and reads their
+ * names from the BTF type information. */
 struct hw_router_traffic {
 	u64 packets;
 	u64 bytes;
@@ -104,10 +106,9 @@ struct hw_router_traffic {
 	u64 changed; /* packets whose header the algorithm changed */
 	u64 drops;
 	u64 marks;
-	u64 no_backlog; /* buffers at whose arrival the device's backlog was not known */
+	u64 no_backlog; /* buffers that arrived while the device's backlog was not known */
 	u64 gathered_bytes;
-	/* count of jiffies at which the gathering time may be over; 0: this processor does
-	 * not gather */
+	/* time in jiffies when the gathering may be over; 0: this processor does not gather */
 	u64 gather_until_ticks;
 };
 
@@ -118,13 +119,13 @@ struct {
 	__type(value, struct hw_router_traffic);
 } hw_router_seen SEC(".maps");
 
-/* The device whose entry the monitor publishes to (monitors.h); set before load. */
+/* The device for which the monitor publishes (monitors.h); set before load. */
 #ifdef HW_PUBLISHES
 const volatile u32 hw_monitor_netns = 0;
 const volatile u32 hw_monitor_device = 0;
 
-/* Gets the data to publish; the caller holds the link's lock. Returns whether they have
- * changed. */
+/* Gets from the algorithm the data to publish. The caller holds the link's lock. Returns whether
+ * the data have changed. */
 static __always_inline int hw_has_news(struct hw_router_link *at, const u32 *tun,
 				       struct hw_monitor *monitor)
 {
@@ -159,7 +160,8 @@ static __always_inline void hw_publish_news(u64 now_ns, const struct hw_monitor 
 }
 #endif
 
-/* Whether a program sees packets leave; otherwise they count as leaving when they arrive. */
+/* Whether a program sees packets leave the queue. If not, packets count as leaving when they
+ * arrive. */
 static __always_inline int hw_sees_departures(void)
 {
 #ifdef HW_PUBLISHES
@@ -169,7 +171,7 @@ static __always_inline int hw_sees_departures(void)
 #endif
 }
 
-/* A number that identifies the connection. Its upper half identifies the sender. It is never 0. */
+/* A number that identifies a connection, never 0. Its upper half identifies the sender. */
 static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found)
 {
 	const struct hw_ipv4 *ip = &found->ip;
@@ -182,8 +184,8 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 	return (u64)ip->source << 32 | lower | 1;
 }
 
-/* Fills in the link that the algorithm gets: its queue is the virtual one, or the device's own
- * (backlog). */
+/* Fills in the link that the algorithm reads. The link's queue is the virtual queue, or the
+ * device's own (backlog). */
 static __always_inline void hw_fill_link(const struct hw_router_link *at, struct hw_link *link,
 					 const struct hw_backlog *backlog)
 {
@@ -206,9 +208,9 @@ static __always_inline void hw_fill_link(const struct hw_router_link *at, struct
 }
 
 /*
- * Adds an admitted packet to the virtual queue, unless the queue would exceed its limit. The
- * real link drops such traffic. Without the limit, senders that do not reduce their rate, such
- * as those that bypass a proxy, would make the virtual queue endless.
+ * Adds an admitted packet to the virtual queue, unless the virtual queue would exceed its limit.
+ * The real link would drop the excess. Without the limit, senders that do not reduce their rate,
+ * such as those that bypass a proxy, would make the virtual queue endless.
  */
 static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes,
 					  u32 pkts)
@@ -255,7 +257,7 @@ static __always_inline void hw_keep_event(struct hw_router_link *at, const struc
 	event->number = ++at->n_events;
 }
 
-/* Initializes the link's state before the first call of the algorithm. */
+/* Initializes the link's state before the algorithm's first call. */
 static __always_inline void hw_begin(struct hw_router_link *at, const u32 *tun,
 				     struct hw_link *link)
 {
@@ -284,8 +286,8 @@ static __always_inline u64 hw_gathered_bytes(void)
 }
 
 /*
- * If the gathering time is over, reports the gathered bytes to the algorithm, before the
- * present packet is counted. Returns the count of jiffies for the next check, 0: no gathering.
+ * If the gathering time is over, reports the gathered bytes to the algorithm before the present
+ * packet is counted. Returns the time in jiffies of the next check, or 0 to stop gathering.
  */
 static __noinline u64 hw_end_gathering(void)
 {
@@ -299,7 +301,8 @@ static __noinline u64 hw_end_gathering(void)
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
 	if (!at || !HW_ROUTER.gather)
 		return 0;
-	now_ticks = bpf_jiffies64(); /* read before the clock, or the next check may be late */
+	/* read jiffies before the clock: in the other order the next check could be late */
+	now_ticks = bpf_jiffies64();
 	now_ns = bpf_ktime_get_ns();
 	until_ns = *(volatile u64 *)&at->gather_until_ns;
 	if (now_ns >= until_ns) {
@@ -309,8 +312,7 @@ static __noinline u64 hw_end_gathering(void)
 		hw_begin(at, tun, &link);
 		until_ns = at->gather_until_ns;
 		if (until_ns && gathered > at->gathered_bytes) {
-			/* the check above also fails if another processor has just reported
-			 * this gathering time */
+			/* another processor has reported this gathering time in the meantime */
 			link.now_ns = until_ns - 1;
 			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
 			at->gathered_bytes = gathered;
@@ -322,12 +324,12 @@ static __noinline u64 hw_end_gathering(void)
 	}
 	if (!until_ns)
 		return 0;
-	/* rounded down: within the last jiffy, the exact clock is read for each packet */
+	/* rounded down to a jiffy: within the last jiffy, each packet reads the exact clock */
 	return now_ticks + (until_ns > now_ns ? (until_ns - now_ns) / hw_tick_ns : 0);
 }
 
-/* Whether a packet cannot have the header: the header is an IP option, and the packet is IPv4
- * without options. */
+/* Whether a packet certainly has no header of the algorithm: the header is an IP option, and the
+ * packet is IPv4 without options. */
 static __always_inline int hw_is_plain(struct __sk_buff *skb)
 {
 	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
@@ -336,8 +338,8 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 	       *ip == HW_IPV4_PLAIN;
 }
 
-/* Calls tick() with the time for which it was due, or with the present time if that is more
- * than one interval ago. */
+/* Calls tick() with the time at which tick() was due, or with the present time if tick() is late
+ * by more than one interval. */
 static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
 				    const struct hw_backlog *backlog)
 {
@@ -353,7 +355,7 @@ static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, s
 	link->now_ns = now_ns;
 }
 
-/* Passes one packet to the algorithm's callbacks. Returns an enum hw_verdict. */
+/* Passes one packet to arrive() and depart() of the algorithm. Returns an enum hw_verdict. */
 static __always_inline u32 hw_process_packet(struct hw_router_link *at, const u32 *tun,
 					     struct hw_link *link, const struct hw_backlog *backlog,
 					     const struct hw_packet *pkt, struct hw_found *found,
@@ -377,7 +379,8 @@ static __always_inline u32 hw_process_packet(struct hw_router_link *at, const u3
 	return verdict;
 }
 
-/* Handles a packet that may have the algorithm's header, or whose bytes are not gathered. */
+/* Handles a packet that may have the algorithm's header, or that arrives while no bytes are
+ * gathered. */
 static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
 	struct hw_router_traffic *traffic;
@@ -396,8 +399,8 @@ static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 
 	int has_news;
 #endif
 
-	/* hides from the compiler that the tunables are constants; it would use their values
-	 * before load */
+	/* hides from the compiler that the tunables are constants: the compiler would insert the
+	 * values from before load */
 	barrier_var(tun);
 	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
@@ -410,7 +413,7 @@ static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 
 		has_header = hw_decode(skb, &found);
 	}
 #ifdef HW_PUBLISHES
-	/* the packet keeps this hash, so departures.h finds the same flow */
+	/* asking for the hash saves it in the packet, so departures.h finds the same flow */
 	if (hw_sees_departures() || pkt.flow == 1)
 		pkt.flow = (u64)bpf_get_hash_recalc(skb) << 1 | 1;
 	pkt.opens = hw_opens(skb, ip_bytes);

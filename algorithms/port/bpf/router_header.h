@@ -28,8 +28,8 @@ struct hw_found {
 #define HW_WIRE_BYTES  (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
 #define HW_WHOLE_WORDS ((HW_WIRE_BYTES + 3) & ~3)
 
-/* Finds the IP or TCP options, whichever the header is in. Returns whether the packet has
- * options. */
+/* Finds the IP options or the TCP options, depending on where the algorithm's header is. Returns
+ * whether the packet has any. */
 static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_found *found)
 {
 	u32 ip_bytes = hw_ipv4_length(&found->ip);
@@ -51,7 +51,7 @@ static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_foun
 	return (tcp.length >> 4) * 4 > sizeof(tcp);
 }
 
-/* Whether the header is the first IP option, which is the usual case and needs no search. */
+/* Returns whether the header is the first IP option. This is the usual case and avoids a search. */
 static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_found *found)
 {
 	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
@@ -67,8 +67,8 @@ static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_f
 }
 
 /*
- * Decodes the bytes if they are the algorithm's header; returns whether they are. Saves the
- * encoded fields, so that hw_encode() writes the header only if the algorithm changed a field.
+ * Returns whether these bytes are the algorithm's header, and decodes them. Also saves the fields
+ * in encoded form, so that hw_encode() writes the header only if the algorithm has changed a field.
  */
 static __always_inline int hw_parse(struct hw_found *found, const u8 *bytes)
 {
@@ -136,7 +136,8 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 		options[at + i] ^= found->came[i] ^ goes_on[i];
 		changed |= found->came[i] ^ goes_on[i];
 	}
-	/* the checksums' difference cannot be tested instead: for equal bytes it may be 0 or -0 */
+	/* compare bytes, not the difference of checksums: for equal bytes that difference may be
+	 * 0 or -0 */
 	if (!changed)
 		return 0;
 	if (at == 0)

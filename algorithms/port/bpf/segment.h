@@ -14,8 +14,8 @@ struct hw_segment {
 	u32 payload_bytes;
 };
 
-/* Reads the headers of a packet. Returns whether it is a whole TCP segment over IPv4 with valid
- * headers. */
+/* Reads the headers of a packet. Returns whether the packet is a whole TCP segment over IPv4
+ * with valid headers. */
 static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
 {
 	u32 total_bytes, header_bytes;
@@ -27,7 +27,8 @@ static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segm
 	if (bpf_skb_load_bytes(skb, s->tcp_offset, &s->tcp, sizeof(s->tcp)) != 0)
 		return 0;
 	s->tcp_bytes = (s->tcp.length >> 4) * 4;
-	/* the IP header's length is not valid for a buffer of several segments */
+	/* do not check the IP header's total length: it is not valid for a buffer of several
+	 * segments */
 	total_bytes = skb->len - hw_link_header_bytes;
 	header_bytes = hw_ipv4_length(&s->ip) + s->tcp_bytes;
 	if (s->tcp_bytes < sizeof(s->tcp) || header_bytes > total_bytes)
@@ -36,7 +37,7 @@ static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segm
 	return 1;
 }
 
-/* The key of the connection of a segment that leaves. */
+/* The connection's key for a segment that leaves this host. */
 static __always_inline void hw_key_out(struct hw_qs_key *key, u32 netns, const struct hw_segment *s)
 {
 	key->netns = netns;
@@ -46,7 +47,7 @@ static __always_inline void hw_key_out(struct hw_qs_key *key, u32 netns, const s
 	key->peer_port = s->tcp.destination;
 }
 
-/* The key of the connection of a segment that arrives. */
+/* The connection's key for a segment that arrives at this host. */
 static __always_inline void hw_key_in(struct hw_qs_key *key, u32 netns, const struct hw_segment *s)
 {
 	key->netns = netns;

@@ -44,7 +44,7 @@ void hw_native_control(struct hw_flow *f, struct hw_conn *c, const struct hw_rat
 		f->cc->control(hw_cc_state(f), f->cc_tun, c, sample);
 }
 
-/* Calls pkts_acked, and then growth unless grow_pkts is 0. */
+/* Calls pkts_acked. Then lets cwnd grow, if grow_pkts is not 0. */
 void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack, u32 grow_pkts)
 {
 	hw_native_pkts_acked(f, c, ack);

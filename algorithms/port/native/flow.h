@@ -45,7 +45,7 @@ struct hw_router {
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 };
 
-/* Lists of all algorithms, which the build generates. */
+/* The build generates these lists of all algorithms. */
 extern const struct hw_cc_ops *const hw_native_controls[];
 extern const u32 hw_native_n_controls;
 extern const struct hw_startup_ops *const hw_native_startups[];
@@ -60,7 +60,7 @@ extern const u32 hw_native_n_headers;
 /* The empty startup of controls that own their start. */
 extern const struct hw_startup_ops hw_native_own_start;
 
-/* A structure's size, or the offset of one of its fields ("hw_conn.cwnd_pkts"). */
+/* Returns the size of a structure, or the offset of one of its fields ("hw_conn.cwnd_pkts"). */
 struct hw_layout {
 	const char *name;
 	u64 bytes;

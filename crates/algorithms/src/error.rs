@@ -30,16 +30,17 @@ pub enum AlgorithmError {
         tunable: String,
         /// As given.
         value: String,
-        /// The allowed range of the tunable, with its unit.
+        /// The values that the tunable allows, with its unit.
         allowed: String,
     },
-    /// A startup was named for a control that has its own start: the control, and the startup.
+    /// A startup was named for a control that starts by itself: names of the control and of the
+    /// startup.
     #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]
     OwnStart(&'static str, String),
-    /// A user's file that is not a valid algorithm: the place of the error and the reason.
+    /// A user's own file is not a valid algorithm: the place of the error and the reason.
     #[error("{0}")]
     File(String),
-    /// Algorithms that cannot be used on one link, and why.
+    /// Algorithms that cannot be used together on one link, and why.
     #[error("{0}")]
     Sharing(String),
     /// A tunable is given twice.

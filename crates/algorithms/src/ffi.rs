@@ -1,4 +1,4 @@
-//! Additions to generated.rs, which mirrors the C structures (`make mirrors`): sizes in 8-byte
+//! Additions to generated.rs, the mirror of the C structures (`make mirrors`): sizes in 8-byte
 //! words, and default values that mean "nothing yet".
 
 pub use crate::generated::*;
@@ -7,12 +7,12 @@ pub use crate::generated::*;
 pub const MAX_TUNABLES: usize = crate::generated::MAX_TUNABLES;
 /// Value of ssthresh before the first congestion event.
 pub const SSTHRESH_INFINITE: u32 = crate::generated::SSTHRESH_INFINITE;
-/// Words of the state of a flow, which is a control's state and a startup's
+/// Number of words of a flow's state, which holds a control's state and a startup's
 /// (`HW_FLOW_STATE_BYTES`).
 pub const FLOW_STATE_WORDS: usize = FLOW_STATE_BYTES / 8;
-/// Words of a queue discipline's state (`HW_QUEUE_STATE_BYTES`).
+/// Number of words of a queue discipline's state (`HW_QUEUE_STATE_BYTES`).
 pub const QUEUE_STATE_WORDS: usize = QUEUE_STATE_BYTES / 8;
-/// Words of a router algorithm's state (`HW_ROUTER_STATE_BYTES`).
+/// Number of words of a router algorithm's state (`HW_ROUTER_STATE_BYTES`).
 pub const ROUTER_STATE_WORDS: usize = ROUTER_STATE_BYTES / 8;
 
 impl Default for Conn {
@@ -37,7 +37,7 @@ impl Default for Conn {
 }
 
 impl Default for RateSample {
-    /// A rate sample of an ACK without any values.
+    /// A rate sample without values: the ACK gave no sample.
     fn default() -> Self {
         // SAFETY: all fields are integers, for which zero is a valid value.
         let zeros: Self = unsafe { std::mem::zeroed() };

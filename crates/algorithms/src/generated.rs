@@ -36,7 +36,7 @@ pub type Carrier = core::ffi::c_uint;
 pub struct Field {
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
-    /// Contains "two's complement" if the field is signed.
+    /// For people; contains "two's complement" if the field is signed.
     pub meaning: *const core::ffi::c_char,
     /// Offset of the field in the decoded fields.
     pub offset: u32,
@@ -48,13 +48,13 @@ pub struct Field {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// The remaining TTL; each router has decremented it.
+    /// Remaining IP TTL; each router on the path has decremented it.
     pub ip_ttl: u8,
     /// The two ECN bits.
     pub ecn: u8,
     /// Identification of the IP header; senders increment it by one per packet.
     pub ip_id: u16,
-    /// Packets that arrived together, with one header (hw_packet.pkts).
+    /// Number of packets that arrived in one buffer with this header (hw_packet.pkts).
     pub pkts: u32,
 }
 #[repr(C)]
@@ -65,17 +65,17 @@ pub struct Header {
     pub source: *const core::ffi::c_char,
     /// Enum hw_carrier.
     pub carrier: u8,
-    /// First byte of the option.
+    /// Kind or type of the option, its first byte.
     pub kind: u8,
-    /// Size of the option, a multiple of 4; 0 in ECN bits.
+    /// Size of the option, a multiple of 4; 0 if the header is in the ECN bits.
     pub wire_bytes: u8,
     pub fields_bytes: u8,
     pub n_fields: u32,
     pub fields: *const Field,
-    /// The header in which a receiver answers. Null: this header, which has fields for the
-    /// answer beside those that a sender fills in.
+    /// The header in which a receiver answers. Null: receivers answer in this same header,
+    /// which then has fields for the answer.
     pub answer: *const Header,
-    /// Decodes the bytes into fields. Returns whether they are this header.
+    /// Decodes the bytes into fields. Returns whether the bytes are this header.
     pub parse: ::core::option::Option<
         unsafe extern "C" fn(bytes: *const u8, fields: *mut core::ffi::c_void) -> core::ffi::c_int,
     >,
@@ -93,7 +93,7 @@ pub struct Header {
         ) -> core::ffi::c_int,
     >,
 }
-/// The block of data that is published about a link.
+/// The data that a monitor publishes about a link.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Monitor {
@@ -113,7 +113,7 @@ pub struct Monitor {
     pub flows: u32,
     /// Control intervals so far; 0: nothing is known yet.
     pub intervals: u32,
-    /// Opened connections whose data no whole load interval includes yet.
+    /// Connections that were opened, but have no whole load interval with their data yet.
     pub opening: u32,
     /// Connections that opened or sent data recently (two control intervals).
     pub present: u32,
@@ -122,11 +122,11 @@ pub struct Monitor {
 pub const CC_OWN_START: CcFlags = 1;
 /// The control may set a pacing rate.
 pub const CC_PACES: CcFlags = 2;
-/// The codepoint of the control's data packets if ECN was negotiated: ECT(0), which is
-/// also the default, or ECT(1), which kernels refuse to send under RFC 3168.
+/// With ECN negotiated, the control's data packets have the codepoint ECT(1) instead of
+/// the default ECT(0). Kernels refuse to send ECT(1) under RFC 3168.
 pub const CC_ECT0: CcFlags = 4;
-/// The codepoint of the control's data packets if ECN was negotiated: ECT(0), which is
-/// also the default, or ECT(1), which kernels refuse to send under RFC 3168.
+/// With ECN negotiated, the control's data packets have the codepoint ECT(1) instead of
+/// the default ECT(0). Kernels refuse to send ECT(1) under RFC 3168.
 pub const CC_ECT1: CcFlags = 8;
 /// The control's connections request and accept ECN, whatever the host's default is. As in
 /// Linux (tcp_ca_needs_ecn), all their packets are ECN-capable, from the SYN on.
@@ -146,9 +146,9 @@ pub type CcFlags = core::ffi::c_uint;
 pub enum CaState {
     /// Nothing unusual.
     Open = 0,
-    /// Duplicate ACKs or SACKs were seen.
+    /// Duplicate ACKs or SACKs have arrived, no loss is detected yet.
     Disorder = 1,
-    /// Cwnd is being reduced without a loss.
+    /// Cwnd is being reduced, but not because of a loss; for example after an ECN mark.
     Cwr = 2,
     /// Fast recovery.
     Recovery = 3,
@@ -159,11 +159,11 @@ pub enum CaState {
 /// Other events that the stack reports to a control.
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub enum Event {
-    /// First transmission after nothing was in flight.
+    /// Transmission begins while nothing is in flight.
     TxStart = 0,
     /// The stack reduced cwnd after idle.
     CwndRestart = 1,
-    /// End of CWR or Recovery.
+    /// CWR or Recovery has ended.
     CompleteCwr = 2,
     /// Retransmission timeout.
     Loss = 3,
@@ -184,9 +184,9 @@ pub enum Grant {
     None = 0,
     /// No answer yet.
     Requested = 1,
-    /// granted_rate_Bps may be used now.
+    /// Routers approved granted_rate_Bps, which may be used now.
     Approved = 2,
-    /// Refused, or the answer was missing or not valid.
+    /// A router or the receiver refused, or the response was missing or not valid.
     Denied = 3,
     /// The startup sends at the rate, which the stack reports.
     Used = 4,
@@ -202,9 +202,9 @@ pub enum Grant {
 pub struct Conn {
     /// Congestion window.
     pub cwnd_pkts: u32,
-    /// Progress towards the next packet of cwnd, in ACKed packets (or ACKs).
+    /// Progress towards cwnd's next growth by one packet, in ACKed packets (or ACKs).
     pub cwnd_cnt: u32,
-    /// In Recovery the stack moves cwnd to ssthresh.
+    /// slow-start threshold; in Recovery the stack moves cwnd to it.
     pub ssthresh_pkts: u32,
     /// Read only: upper bound of cwnd.
     pub cwnd_clamp_pkts: u32,
@@ -212,7 +212,7 @@ pub struct Conn {
     pub pacing_rate_bytes_per_s: u64,
     /// Monotonic clock; only differences are meaningful.
     pub now_us: u64,
-    /// Packets known to have arrived, in or out of order.
+    /// Packets known to have arrived at the receiver, in or out of order.
     pub delivered_pkts: u64,
     /// First sequence number not acknowledged, modulo 2^32.
     pub snd_una: u32,
@@ -220,15 +220,15 @@ pub struct Conn {
     pub snd_nxt: u32,
     /// Smoothed round-trip time; 0 before the first sample.
     pub srtt_us: u32,
-    /// smallest; HW_U32_MAX before the first sample.
+    /// Smallest RTT sample; HW_U32_MAX before the first sample.
     pub min_rtt_us: u32,
-    /// Payload of a full packet.
+    /// Payload bytes of a full packet.
     pub mss_bytes: u32,
-    /// The stack's estimate after the latest ACK.
+    /// Packets in flight, as the stack estimates after the latest ACK.
     pub inflight_pkts: u32,
-    /// HW_EVENT_TX_START only: time since the last transmission.
+    /// Time since the last transmission; only with HW_EVENT_TX_START.
     pub idle_us: u32,
-    /// Written by the application, not sent yet.
+    /// Bytes that the application has written and TCP has not sent yet.
     pub app_queued_bytes: u32,
     /// Enum hw_ca_state.
     pub ca_state: u8,
@@ -236,17 +236,17 @@ pub struct Conn {
     pub cwnd_limited: u8,
     /// 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets.
     pub counts_acks: u8,
-    /// The stack spaces this connection's packets.
+    /// 1: the stack spaces this connection's packets.
     pub paced: u8,
     /// Packets that leave together; 0: the stack chooses.
     pub pacing_chunk_pkts: u32,
-    /// Send more than the peer's window allows, if the stack can.
+    /// 1: send more than the peer's receive window allows, if the stack can.
     pub ignore_peer_window: u8,
-    /// Ask for this Quick-Start rate code on the next data packet.
+    /// Quick-Start rate code to request with the next data packet; 0: none.
     pub request_code: u8,
     /// Enum hw_grant; a startup sets USED, DECLINED and DISABLED.
     pub grant: u8,
-    /// Both ends agreed on ECN (RFC 3168).
+    /// 1: both ends have negotiated ECN (RFC 3168).
     pub ecn: u8,
     /// Receive window of the peer.
     pub peer_window_bytes: u32,
@@ -258,41 +258,42 @@ pub struct Conn {
     pub retrans_pkts: u32,
     /// Bytes that the application announced; 0: unknown.
     pub app_data_bytes: u32,
-    /// Initial rate the application asks for, IP bytes/s; 0: none.
+    /// Initial rate that the application has set, IP bytes/s; 0: none.
     pub asked_rate_bytes_per_s: u64,
     /// Rate that routers approved; valid with HW_GRANT_APPROVED.
     pub granted_rate_bytes_per_s: u64,
     /// Window of an earlier connection to this peer; 0: none.
     pub saved_cwnd_pkts: u32,
-    /// Smallest round trip of that connection.
+    /// Smallest round trip of that earlier connection.
     pub saved_rtt_us: u32,
-    /// Time left until the queued data should have arrived; 0: none.
+    /// Time until the deadline of the queued data's last byte; 0: no deadline.
     pub deadline_us: u32,
-    /// The application never needs more than the rate it asked for.
+    /// 1: the application never needs more than the initial rate that it has set.
     pub stabilize: u8,
-    /// The application wants a normal start.
+    /// 1: the application wants slow start instead of a fast startup.
     pub no_fast_start: u8,
     /// Enum hw_routers.
     pub routers: u8,
     /// How often the control has fallen back to its loss-based law; the stack may reset
     /// it to 0.
     pub fall_backs: u32,
-    /// The application had no more data when the packets in flight were sent.
+    /// Fields for controls that take rate samples (control()); 0 for all others. */
+    /// /* 1: the application had no more data when the packets in flight were sent.
     pub app_limited: u8,
-    /// 1: the stack then sets this for the packets in flight, too.
+    /// 1: asks the stack to set app_limited for the packets that are in flight now.
     pub mark_app_limited: u8,
-    /// Packets ever believed lost; wraps.
+    /// Packets that the stack ever considered lost; wraps.
     pub lost_pkts: u32,
     /// Time until pacing sends the next packet.
     pub pacing_wait_us: u32,
-    /// When delivered_pkts last grew, on now_us's clock.
+    /// Time when delivered_pkts last grew, on now_us's clock.
     pub delivered_us: u64,
 }
-/// What one ACK reported.
+/// What one ACK acknowledged.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Ack {
-    /// Newly acknowledged; includes SACKed packets if the stack counts them.
+    /// Packets newly acknowledged, with SACKed packets if the stack counts those.
     pub acked_pkts: u32,
     /// RTT sample of this ACK, -1 if it has none.
     pub rtt_us: i32,
@@ -305,29 +306,29 @@ pub struct Ack {
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct RateSample {
-    /// delivered_pkts when that packet left.
+    /// delivered_pkts when the sample's packet left.
     pub prior_delivered_pkts: u64,
-    /// Delivered since that packet left; -1: no sample.
+    /// Packets delivered since the sample's packet left; -1: no sample.
     pub delivered_pkts: i32,
-    /// Of these packets, those marked CE.
+    /// Those of delivered_pkts that were marked CE.
     pub delivered_ce_pkts: i32,
-    /// -1: no sample, or shorter than the smallest round trip.
+    /// Length of the sample; -1: no sample, or shorter than the smallest RTT.
     pub interval_us: i32,
-    /// RTT of the packet that was sent last, -1 without one.
+    /// RTT of the sample's packet, -1 if it has none.
     pub rtt_us: i32,
-    /// Believed lost with this ACK.
+    /// Packets that the stack considers lost since this ACK.
     pub losses_pkts: u32,
-    /// Newly acknowledged, cumulatively or by SACK.
+    /// Packets newly acknowledged, cumulatively or by SACK.
     pub acked_pkts: u32,
     /// Before this ACK.
     pub prior_inflight_pkts: u32,
     /// Uniform over 32 bits, fresh for every call.
     pub random: u32,
-    /// The application limited what was sent.
+    /// 1: the application limited how much was in flight.
     pub is_app_limited: u8,
-    /// The packet was a retransmission.
+    /// 1: the sample's packet was a retransmission.
     pub is_retrans: u8,
-    /// One small packet: its ACK may have been delayed.
+    /// 1: a single small packet, whose ACK may have been delayed.
     pub is_ack_delayed: u8,
 }
 /// A control. `state` has state_bytes bytes, zeroed before init; `tun` is the control's
@@ -339,28 +340,29 @@ pub struct RateSample {
 pub struct CcOps {
     /// At most 12 characters, to leave room for a startup's suffix.
     pub name: *const core::ffi::c_char,
-    /// One line for people.
+    /// One line that describes the control to people.
     pub title: *const core::ffi::c_char,
     /// Paper or RFC, and the implementation it follows.
     pub source: *const core::ffi::c_char,
-    /// The default startup; null if the control owns its start.
+    /// Name of the default startup; null if the control owns its start.
     pub startup: *const core::ffi::c_char,
     pub state_bytes: u32,
     /// Enum hw_cc_flags.
     pub flags: u32,
-    /// The stack grows the send buffer to so many windows; 0: two.
+    /// The send buffer grows to so many windows; 0: two.
     pub send_windows: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
-    /// Header that the control owns (header.h); null: none.
+    /// Header that the control owns (header.h); null: no header.
     pub header: *const Header,
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn),
     >,
-    /// Called after every ACK with new information, in every state. It replaces pkts_acked,
-    /// cong_avoid and the stack's own changes of cwnd in Recovery, at its end, after idle
-    /// times and when the application leaves cwnd unused. Only controls that own their start
-    /// have it. ssthresh, set_state, event and undo_cwnd are called as for other controls.
+    /// Called after every ACK with new information, in every state. It replaces pkts_acked
+    /// and cong_avoid, and the stack's own changes of cwnd: in Recovery, at the end of
+    /// Recovery, after idle times, and when the application leaves cwnd unused. Only controls
+    /// that own their start have it. ssthresh, set_state, event and undo_cwnd are called as
+    /// for other controls.
     pub control: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -380,7 +382,8 @@ pub struct CcOps {
             ack: *const Ack,
         ),
     >,
-    /// Lets cwnd grow above ssthresh; acked_pkts is 1 if c->counts_acks.
+    /// Congestion avoidance: may increase cwnd above ssthresh. acked_pkts is 1 if
+    /// c->counts_acks.
     pub cong_avoid: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -393,7 +396,7 @@ pub struct CcOps {
     pub ssthresh: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn) -> u32,
     >,
-    /// Called before c->ca_state changes to new_state.
+    /// Called before the stack changes c->ca_state to new_state.
     pub set_state: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -410,7 +413,7 @@ pub struct CcOps {
             event: u8,
         ),
     >,
-    /// Returns the cwnd to restore after a reduction that proved unnecessary.
+    /// Returns the cwnd to restore after a reduction that proved spurious.
     pub undo_cwnd: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -443,10 +446,10 @@ pub struct CcOps {
             header: *const core::ffi::c_void,
         ),
     >,
-    /// Receives what the monitor of this machine's outgoing link publishes (monitor.h).
-    /// Called before control() or pkts_acked() on every ACK with new information, and before
-    /// HW_EVENT_TX_START, but not if nothing has been published. It must not change the
-    /// connection.
+    /// Passes to the control what the monitor of this machine's outgoing link has published
+    /// (monitor.h). Called before control() or pkts_acked() on every ACK with new information,
+    /// and before HW_EVENT_TX_START, but not if nothing has been published. It must not change
+    /// the connection.
     pub on_monitor: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -469,7 +472,7 @@ pub struct CcOps {
 #[derive(Debug, Copy, Clone)]
 pub struct StartupOps {
     pub name: *const core::ffi::c_char,
-    /// Two letters; with this startup a control's name is control_suffix.
+    /// Two letters; a control with this startup has the name control_suffix.
     pub suffix: *const core::ffi::c_char,
     pub title: *const core::ffi::c_char,
     pub source: *const core::ffi::c_char,
@@ -522,7 +525,7 @@ pub const PASS: Verdict = 0;
 pub const DROP_FULL: Verdict = 1;
 /// Dropped by the algorithm although the queue has room.
 pub const DROP_EARLY: Verdict = 2;
-/// Pass with congestion experienced.
+/// Admitted, and marked as having experienced congestion (CE).
 pub const MARK: Verdict = 3;
 pub type Verdict = core::ffi::c_uint;
 /// The state of a link when one of its algorithms is called.
@@ -533,19 +536,19 @@ pub struct LinkView {
     pub now_ns: u64,
     /// The link's capacity, bytes per second.
     pub rate_bytes_per_s: u64,
-    /// 0: no limit in bytes.
+    /// The queue's limit in bytes; 0: none.
     pub limit_bytes: u64,
-    /// 0: no limit in packets.
+    /// The queue's limit in packets; 0: none.
     pub limit_pkts: u32,
     /// Bytes in the queue or in transmission, without this packet.
     pub queue_bytes: u32,
-    /// Packets in the queue or in transmission.
+    /// Packets in the queue or in transmission, without this packet.
     pub queue_pkts: u32,
     /// How long the link has been idle, 0 when it is not.
     pub idle_us: u32,
     /// Uniform over 32 bits, fresh for every call.
     pub random: u32,
-    /// A bit per event.
+    /// One bit for each recorded event.
     pub noted: u32,
     /// Values of the recorded events.
     pub notes: [u64; 8usize],
@@ -554,7 +557,7 @@ pub struct LinkView {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct PacketView {
-    /// Identifies the connection, and in its upper half the sender; never 0.
+    /// Number of the connection, never 0; its upper half identifies the sender.
     pub flow: u64,
     /// Size from the IP header on.
     pub ip_bytes: u32,
@@ -564,9 +567,9 @@ pub struct PacketView {
     pub local: u8,
     /// Identification of the IP header; senders increment it by one per packet.
     pub ip_id: u16,
-    /// Number of packets into which a device splits it.
+    /// Number of packets into which a device will split this buffer.
     pub pkts: u32,
-    /// 1: a SYN or SYN-ACK, if the link reports that.
+    /// 1: the packet is a SYN or SYN-ACK, if the link reports that.
     pub opens: u8,
 }
 #[repr(C)]
@@ -634,7 +637,7 @@ pub struct Counter {
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
     pub meaning: *const core::ffi::c_char,
-    /// The value is shown times this: 8 shows B/s as bit/s; 0 means 1.
+    /// Factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1.
     pub times: u32,
 }
 #[repr(C)]
@@ -649,11 +652,11 @@ pub struct RouterOps {
     /// Descriptions of the router's counters and values, which are the first n_counters u64
     /// of its state, in this order.
     pub n_counters: u32,
-    /// At most HW_MAX_NOTES.
+    /// Number of events; at most HW_MAX_NOTES.
     pub n_events: u32,
     pub counters: *const Counter,
-    /// Descriptions of the events that the router records with hw_note(), each at most once
-    /// in a call.
+    /// Descriptions of the events that the router records with hw_note(). A call records each
+    /// event at most once.
     pub events: *const Counter,
     /// The header that the router reads and writes; null: none.
     pub header: *const Header,
@@ -699,9 +702,9 @@ pub struct RouterOps {
             header: *mut core::ffi::c_void,
         ),
     >,
-    /// Called at the time that its previous call returned. Returns when to call it again, 0:
-    /// never. It may also be called earlier: when the link is made, and before the counters
-    /// are read.
+    /// A timer, called at the time that its previous call returned. Returns when to call it
+    /// again, 0: never. It may also be called earlier: when the link is made, and before the
+    /// counters are read.
     pub tick: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -748,7 +751,7 @@ pub struct Router {
     pub tun: [u32; 16usize],
     pub state: [u64; 512usize],
 }
-/// A structure's size, or the offset of one of its fields ("hw_conn.cwnd_pkts").
+/// Returns the size of a structure, or the offset of one of its fields ("hw_conn.cwnd_pkts").
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -781,7 +784,7 @@ pub struct QsOption {
 pub enum QsState {
     /// Nothing asked yet.
     None = 0,
-    /// A request is on its way.
+    /// The sender has sent a request and waits for its response.
     Requested = 1,
     /// Granted, perhaps at a lower rate than requested.
     Granted = 2,
@@ -794,7 +797,7 @@ pub enum QsState {
 pub enum QsFailure {
     /// It did not.
     Ok = 0,
-    /// The response says rate 0.
+    /// The response has rate 0: a router or the receiver refused.
     Refused = 1,
     /// The request's packet was ACKed without a response.
     Unanswered = 2,
@@ -807,11 +810,11 @@ pub enum QsFailure {
     /// The response's rate is higher than the requested one.
     Inflated = 6,
 }
-/// State of a connection as sender of requests. All fields are 0 at the start.
+/// State of a connection that sends requests. All fields are 0 at the start.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct QsHost {
-    /// Of the last request.
+    /// Nonce of the last request.
     pub nonce: u32,
     /// Sent.
     pub requests: u32,
@@ -833,15 +836,15 @@ pub struct QsHost {
     pub state: u8,
     /// Enum hw_qs_failure, of the last request.
     pub failure: u8,
-    /// The last request has not been reported yet.
+    /// 1: the sender still has to report the rate of the last request.
     pub report_due: u8,
-    /// No more requests on this connection.
+    /// 1: this connection may send no more requests.
     pub disabled: u8,
     /// 0.
     pub spare: u8,
 }
 unsafe extern "C" {
-    /// Lists of all algorithms, which the build generates.
+    /// The build generates these lists of all algorithms.
     pub static hw_native_controls: [*const CcOps; 0usize];
     pub static hw_native_n_controls: u32;
     pub static hw_native_startups: [*const StartupOps; 0usize];
@@ -862,7 +865,7 @@ unsafe extern "C" {
     pub fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
     pub fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);
     pub fn hw_native_control(f: *mut Flow, c: *mut Conn, sample: *const RateSample);
-    /// Calls pkts_acked, and then growth unless grow_pkts is 0.
+    /// Calls pkts_acked. Then lets cwnd grow, if grow_pkts is not 0.
     pub fn hw_native_ack(f: *mut Flow, c: *mut Conn, ack: *const Ack, grow_pkts: u32);
     pub fn hw_native_ssthresh(f: *mut Flow, c: *mut Conn) -> u32;
     pub fn hw_native_set_state(f: *mut Flow, c: *mut Conn, new_state: u8);

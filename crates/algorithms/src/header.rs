@@ -40,13 +40,13 @@ pub struct FieldInfo {
     pub unit: &'static str,
     /// The field's meaning, in one line.
     pub meaning: &'static str,
-    /// Offset of the field among the decoded fields.
+    /// Offset of the field in the decoded header, in bytes.
     pub offset: u32,
     /// Its size there.
     pub bytes: u32,
 }
 
-/// A protocol's header.
+/// The header of a protocol that routers or endpoints read and write.
 #[derive(Clone, Debug, Serialize)]
 pub struct HeaderInfo {
     /// Name of the header.
@@ -63,12 +63,11 @@ pub struct HeaderInfo {
     pub wire_bytes: u8,
     /// Its fields.
     pub fields: Vec<FieldInfo>,
-    /// Name of the header in which a receiver answers this header; None: it answers in the same
-    /// header.
+    /// Name of the header in which a receiver answers; None: it answers in this same header.
     pub answer: Option<&'static str>,
-    /// Whether a receiver answers this header.
+    /// Whether a receiver answers when this header arrives.
     pub reflects: bool,
-    /// Number by which packets identify their header: from 1 on, in the order of [`headers`].
+    /// Number that packets use for their header: from 1 on, in the order of [`headers`].
     #[serde(skip)]
     pub number: u8,
     #[serde(skip)]
@@ -77,7 +76,7 @@ pub struct HeaderInfo {
 
 /// Largest number of headers: a packet identifies its header in four bits.
 const MOST: usize = 15;
-/// Headers of users' files, in the order in which they were read.
+/// Headers that users' own files declare, in the order in which this process read them.
 static OF_USERS: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
 
 fn of_users() -> impl Iterator<Item = &'static HeaderInfo> {
@@ -162,7 +161,7 @@ pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
         })
 }
 
-/// The header with this number.
+/// Returns the header with this number.
 #[must_use]
 pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
     let at = usize::from(number).checked_sub(1)?;
@@ -173,10 +172,9 @@ pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
 }
 
 /// Adds the header that a user's file declares, and the header that answers it, under these names.
-/// Returns the former.
+/// Returns the first of the two.
 ///
-/// # Safety
-/// The tables are complete and exist as long as the program runs.
+/// # Safety The tables are complete and exist as long as the program runs.
 pub(crate) unsafe fn add(
     ops: *const ffi::Header,
     name: String,
@@ -244,7 +242,7 @@ impl HeaderInfo {
 
     fn bytes_of(&self, fields: &Fields) -> [u8; WIRE_BYTES] {
         let mut bytes = [0; WIRE_BYTES];
-        // SAFETY: the pointers are valid and C keeps none, as in `parse`.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         unsafe {
             let emit = (*self.ops.0).emit.expect("every header has a codec");
             emit((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
@@ -255,7 +253,7 @@ impl HeaderInfo {
     /// Processes a header that has arrived at the receiver. Returns whether an answer is due, whose
     /// fields are then in `held`.
     pub fn reflect(&self, held: &mut Fields, arrived: &Fields, how: &Arrival) -> bool {
-        // SAFETY: the pointers are valid and C keeps none, as in `parse`.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         unsafe {
             (*self.ops.0).reflect.is_some_and(|reflect| {
                 reflect(
@@ -267,7 +265,7 @@ impl HeaderInfo {
         }
     }
 
-    /// A field by its name.
+    /// Finds a field by its name.
     #[must_use]
     pub fn field(&self, fields: &Fields, name: &str) -> Option<u64> {
         let mut all = self.fields.iter();

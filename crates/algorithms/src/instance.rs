@@ -15,7 +15,7 @@ use crate::registry::{
 /// The chosen algorithms and tunables, shared by all connections with the same choice.
 struct Choice {
     control: &'static ControlInfo,
-    /// The startup; None if the control has its own start.
+    /// The startup; None if the control starts by itself.
     startup: Option<&'static StartupInfo>,
     cc_tun: [u32; MAX_TUNABLES],
     startup_tun: [u32; MAX_TUNABLES],
@@ -90,15 +90,15 @@ impl ControlInstance {
         self.choice.control
     }
 
-    /// The startup; None if the control has its own start.
+    /// The startup; None if the control starts by itself.
     pub fn startup(&self) -> Option<&'static StartupInfo> {
         self.choice.startup
     }
 
-    /// Called before a SYN or SYN-ACK is sent, on which the startup may request a rate.
+    /// Called before a SYN or SYN-ACK is sent; the startup may request a rate in that packet.
     pub fn open(&mut self, conn: &mut Conn) {
         self.flow.state.fill(0);
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_open(&mut self.flow, conn) }
     }
 
@@ -113,53 +113,54 @@ impl ControlInstance {
 
     /// Reports an ACK that acknowledged data. Called before [`Self::grow`].
     pub fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_pkts_acked(&mut self.flow, conn, ack) }
     }
 
     /// Lets cwnd grow for an ACK: by the startup below ssthresh, by the control above. Does nothing
-    /// if cwnd was not used up. `acked_pkts` is 1 on a stack that counts ACKs.
+    /// if cwnd did not limit the sender. `acked_pkts` is 1 on a stack that counts ACKs.
     pub fn grow(&mut self, conn: &mut Conn, acked_pkts: u32) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_grow(&mut self.flow, conn, acked_pkts) }
     }
 
     /// Calls [`Self::pkts_acked`] and then, unless `grow_pkts` is 0, [`Self::grow`], in one call.
     pub fn ack(&mut self, conn: &mut Conn, ack: &Ack, grow_pkts: u32) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_ack(&mut self.flow, conn, ack, grow_pkts) }
     }
 
-    /// Reports an ACK with new information to a control that takes samples, as [`Self::ack`] does
-    /// for other controls. Does nothing for controls without samples.
+    /// Reports an ACK with new information to a control that takes rate samples, as [`Self::ack`]
+    /// does to other controls. Does nothing for controls without rate samples.
     pub fn take_sample(&mut self, conn: &mut Conn, sample: &RateSample) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_control(&mut self.flow, conn, sample) }
     }
 
-    /// Returns the new ssthresh at a congestion event, without changing cwnd and ssthresh.
+    /// Called at a congestion event: returns the new ssthresh. Does not change cwnd and ssthresh
+    /// itself.
     #[must_use]
     pub fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_ssthresh(&mut self.flow, conn) }
     }
 
-    /// Notifies the algorithms that the sender's state changes, then sets `conn.ca_state`.
+    /// Tells the algorithms that the sender's state changes, then sets `conn.ca_state`.
     pub fn set_state(&mut self, conn: &mut Conn, new_state: CaState) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_set_state(&mut self.flow, conn, new_state as u8) }
     }
 
     /// Reports another event.
     pub fn event(&mut self, conn: &mut Conn, event: Event) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_event(&mut self.flow, conn, event as u8) }
     }
 
-    /// Returns the cwnd to restore when a reduction turned out to be unnecessary.
+    /// Returns the cwnd to restore when a reduction has proved spurious.
     #[must_use]
     pub fn undo_cwnd(&mut self, conn: &mut Conn, prior_cwnd_pkts: u32) -> u32 {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_undo_cwnd(&mut self.flow, conn, prior_cwnd_pkts) }
     }
 
@@ -187,19 +188,19 @@ impl ControlInstance {
     /// Passes the values that the connection's outgoing link publishes to the control. Does nothing
     /// for controls that do not read them.
     pub fn on_monitor(&mut self, conn: &mut Conn, monitor: &Monitor) {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_on_monitor(&mut self.flow, conn, monitor) }
     }
 
-    /// The lowest cwnd of rate halving (ssthresh for most controls).
+    /// The lowest cwnd to which rate halving may reduce (ssthresh for most controls).
     #[must_use]
     pub fn min_cwnd(&mut self, conn: &mut Conn) -> u32 {
-        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_min_cwnd(&mut self.flow, conn) }
     }
 }
 
-/// What happens to a packet that arrives at a queue.
+/// What a queue discipline or router decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It joins.
@@ -278,7 +279,7 @@ impl QueueInstance {
     /// Called when a packet arrives at the queue. Returns what to do with it.
     #[inline(always)]
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
-        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
+        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
         let verdict = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
         Verdict::of(verdict, self.info.name)
     }
@@ -291,18 +292,17 @@ impl QueueInstance {
         unsafe { ffi::hw_native_held_queues(self.info.ops.0) as usize }
     }
 
-    /// The sub-queue for a packet that [`Self::enqueue`] has admitted.
+    /// The sub-queue that a packet joins which [`Self::enqueue`] has admitted.
     #[must_use]
     pub fn classify(&mut self, link: &LinkView, pkt: &PacketView) -> usize {
-        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
+        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
         unsafe { ffi::hw_native_classify(&mut *self.queue, link, pkt) as usize }
     }
 
-    /// Which sub-queue is served next. `heads` has the size of the packet at the head of each
+    /// Which sub-queue sends next. `heads` has the size of the packet at the head of each
     /// sub-queue, 0 for an empty one.
     ///
-    /// # Panics
-    /// If `heads` does not have [`Self::held_queues`] entries.
+    /// # Panics If `heads` does not have [`Self::held_queues`] entries.
     #[must_use]
     pub fn choose(&mut self, link: &LinkView, heads: &[u32]) -> usize {
         assert_eq!(heads.len(), self.held_queues());
@@ -311,16 +311,16 @@ impl QueueInstance {
     }
 
     /// Called when a packet that has waited for `sojourn_ns` is at the head of its sub-queue.
-    /// `link` has the length of the queue behind it. Returns what to do with the packet.
+    /// `link` has the length of the queue behind this packet. Returns what to do with the packet.
     #[must_use]
     pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
-        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
+        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
         let number = unsafe { ffi::hw_native_dequeue(&mut *self.queue, link, pkt, sojourn_ns) };
         Verdict::of(number, self.info.name)
     }
 }
 
-/// A router algorithm of one link, in addition to its queue discipline.
+/// A router algorithm that works on one link in addition to the link's queue discipline.
 #[derive(Clone)]
 pub struct RouterInstance {
     router: Box<ffi::Router>,
@@ -386,14 +386,14 @@ impl RouterInstance {
         Verdict::of(verdict, self.info.name)
     }
 
-    /// Whether the algorithm sees packets leave the queue.
+    /// Whether the algorithm is called when packets leave the queue.
     #[must_use]
     pub fn departs(&self) -> bool {
         // SAFETY: the pointer leads to a constant table.
         unsafe { ffi::hw_native_departs(self.info.ops.0) != 0 }
     }
 
-    /// Called when a packet leaves the link's queue; otherwise like [`Self::arrive`].
+    /// Called when a packet leaves the link's queue; otherwise the same as [`Self::arrive`].
     pub fn depart(&mut self, link: &mut LinkView, pkt: &PacketView, header: Option<&mut Fields>) {
         let header = header.map_or(std::ptr::null_mut(), |h| (&raw mut *h).cast());
         // SAFETY: as in `arrive`: the fields have room for those of any header.
@@ -402,7 +402,7 @@ impl RouterInstance {
 
     /// Runs the router's timer. Returns the time of its next call, if there is one.
     pub fn tick(&mut self, link: &mut LinkView) -> Option<u64> {
-        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
+        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
         let at_ns = unsafe { ffi::hw_native_tick(&mut *self.router, link) };
         (at_ns != 0).then_some(at_ns)
     }
@@ -420,21 +420,22 @@ impl RouterInstance {
         (monitor.intervals != 0).then_some(monitor)
     }
 
-    /// Values of the algorithm's counters, as of the last [`Self::tick`], in the order and units in
-    /// which it declares them.
+    /// Values of the algorithm's counters after the last [`Self::tick`], in the order and units in
+    /// which the algorithm declares them.
     pub fn counters(&self) -> impl Iterator<Item = u64> + '_ {
         let values = self.info.counters.iter().zip(&self.router.state);
         values.map(|(counter, value)| value.wrapping_mul(counter.times))
     }
 
-    /// Value of the counter with this name.
+    /// Value of the algorithm's counter with this name.
     #[must_use]
     pub fn counter(&self, name: &str) -> Option<u64> {
         let at = self.info.counters.iter().position(|c| c.name == name)?;
         self.counters().nth(at)
     }
 
-    /// The events that the last call reported: number and value of each, in the event's unit.
+    /// The events that the algorithm reported in its last call: number and value of each, in the
+    /// event's unit.
     pub fn told<'a>(&self, link: &'a LinkView) -> impl Iterator<Item = (u8, u64)> + 'a {
         let info = self.info;
         (0_u8..)
@@ -444,7 +445,7 @@ impl RouterInstance {
     }
 }
 
-/// Sets all tunables to their defaults, then the given ones to their values.
+/// First sets all tunables to their defaults, then sets the given ones.
 fn set_tunables(
     owner: &str,
     targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],

@@ -1,5 +1,5 @@
-//! Layout of C's structures and arithmetic functions of C, for tests and models, so that each
-//! formula exists only once.
+//! The layout of C's structures, and C's arithmetic functions. Tests and models call these
+//! functions, so that each formula exists only once.
 
 use std::ffi::CStr;
 
@@ -27,7 +27,8 @@ pub fn cubic_target(origin_pkts: u32, k: u32, t: u64) -> u32 {
     unsafe { ffi::hw_native_cubic_target(origin_pkts, k, t) }
 }
 
-/// Windows of ACKs, in eighths, that CUBIC's Reno-friendly growth by a packet takes.
+/// How many windows of ACKs, in eighths of a window, Reno-friendly growth by one packet takes in
+/// CUBIC.
 #[must_use]
 pub fn cubic_friendly_scale(beta_1024: u32) -> u32 {
     // SAFETY: the C function is pure: it uses only its arguments.
@@ -41,7 +42,7 @@ pub fn sqrt(x: u64) -> u32 {
     unsafe { ffi::hw_native_sqrt(x) }
 }
 
-/// a * b / c, rounded down; the largest number if it does not fit.
+/// a * b / c, rounded down; if the result is too large for the type, the largest number.
 #[must_use]
 pub fn scale(a: u32, b: u32, c: u32) -> u32 {
     // SAFETY: the C function is pure: it uses only its arguments.
@@ -84,23 +85,23 @@ pub fn step_power(m: u64, falls: bool, rtt_us: u32) -> u64 {
     unsafe { ffi::hw_native_step_power(m, falls.into(), rtt_us) }
 }
 
-/// Packets by which additive increase grows a window per round trip, with 16 bits after the binary
-/// point.
+/// Number of packets by which additive increase grows a window per round trip, with 16 bits after
+/// the binary point.
 #[must_use]
 pub fn additive_scale(rtt_us: u32, unit_us: u32) -> u64 {
     // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_additive_scale(rtt_us, unit_us) }
 }
 
-/// MPCP's congestion level for a demand and a capacity; `pieces` is the number of pieces in which
-/// levels are sent.
+/// MPCP's congestion level for a demand and a capacity; `pieces` is the number of pieces that form
+/// a level.
 #[must_use]
 pub fn mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32 {
     // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_mpcp_level(demand_bytes, capacity_bytes, pieces) }
 }
 
-/// The relative change of a window in 200 ms at a level of MPCP; negative if the window falls.
+/// The relative change of a window in 200 ms at an MPCP level; negative if the window falls.
 #[must_use]
 pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
     let mut m = 0;
@@ -128,7 +129,7 @@ pub fn float_code(x: u64, fraction_bits: u32) -> u32 {
     unsafe { ffi::hw_native_float_code(x, fraction_bits) }
 }
 
-/// The number that a floating-point code stands for.
+/// Decodes a floating-point code to its number.
 #[must_use]
 pub fn float_value(code: u32, fraction_bits: u32) -> u64 {
     // SAFETY: the C function is pure: it uses only its arguments.

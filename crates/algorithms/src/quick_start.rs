@@ -5,21 +5,21 @@ use crate::ffi::*;
 pub use crate::ffi::{QsFailure, QsHost, QsOption, QsState};
 use crate::header::Fields;
 
-/// Name of the header with requests and reports.
+/// Name of the header that carries requests and reports.
 pub const HEADER: &str = "quick-start";
-/// Name of the header with responses.
+/// Name of the header that carries responses.
 pub const RESPONSE: &str = "quick-start-response";
 /// The largest rate code; the rate doubles from one code to the next.
 pub const MAX_CODE: u32 = QS_MAX_CODE;
-/// Bytes of the IP option, and also of the TCP option.
+/// Size of the IP option in bytes; the TCP option has the same size.
 pub const OPTION_BYTES: usize = QS_BYTES;
 /// Function of an IP option that requests a rate.
 pub const REQUEST: u8 = QS_REQUEST as u8;
 /// Function of an IP option that reports the approved rate.
 pub const REPORT: u8 = QS_REPORT as u8;
-/// First byte of the IPv4 option.
+/// First byte of the IPv4 option: its type.
 pub const IPV4_OPTION: u8 = QS_IPV4_OPTION as u8;
-/// First byte of the TCP option.
+/// First byte of the TCP option: its kind.
 pub const TCP_OPTION: u8 = QS_TCP_OPTION as u8;
 
 impl QsFailure {
@@ -45,7 +45,7 @@ pub fn rate_bytes_per_s(code: u32) -> u64 {
     unsafe { hw_native_qs_rate_Bps(code) }
 }
 
-/// The largest code whose rate is not above this rate. Routers grant this code.
+/// The largest code whose rate is at most this rate. Routers grant this code.
 #[must_use]
 pub fn code_down(rate_bytes_per_s: u64) -> u32 {
     // SAFETY: the C function is pure: it uses only its arguments.
@@ -66,7 +66,7 @@ pub fn window_pkts(rate_bytes_per_s: u64, rtt_us: u32, mss_bytes: u32, header_by
     unsafe { hw_native_qs_window_pkts(rate_bytes_per_s, rtt_us, mss_bytes, header_bytes) }
 }
 
-/// The nonce with new random bits for every step from one rate code down to another.
+/// The nonce with new random bits for each step from one rate code down to another.
 #[must_use]
 pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
     // SAFETY: the C function is pure: it uses only its arguments.
@@ -116,9 +116,9 @@ impl QsOption {
     }
 
     /// Grants at most `granted_code` to a request, in a router that reduces the IP TTL by
-    /// `ttl_step`. Returns the rate code that the request has afterwards.
+    /// `ttl_step`. Returns the rate code that the request then has.
     pub fn forward(&mut self, granted_code: u32, ttl_step: u8, random: u32) -> u32 {
-        // SAFETY: the pointers are valid, and C keeps none.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         unsafe { hw_native_qs_forward(self, granted_code, ttl_step, random) }
     }
 
@@ -127,7 +127,7 @@ impl QsOption {
     #[must_use]
     pub fn respond(&self, ip_ttl: u8, willing_code: u32) -> Option<Self> {
         let mut response = Self::default();
-        // SAFETY: the pointers are valid, and C keeps none.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         (unsafe { hw_native_qs_respond(self, ip_ttl, willing_code, &mut response) } != 0)
             .then_some(response)
     }
@@ -138,35 +138,35 @@ impl QsHost {
     /// unpredictable. None if the host may not make a request now.
     pub fn request(&mut self, code: u32, ip_ttl: u8, random: u64) -> Option<QsOption> {
         let mut request = QsOption::default();
-        // SAFETY: the pointers are valid, and C keeps none.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         (unsafe { hw_native_qs_request(self, code, ip_ttl, random, &mut request) } != 0)
             .then_some(request)
     }
 
-    /// Notes that the request in flight has failed, for a reason that the stack knows without a
-    /// response.
+    /// Records that the request has failed, for a reason that the stack knows although no response
+    /// has arrived.
     pub fn fail(&mut self, failure: QsFailure) {
-        // SAFETY: the pointers are valid, and C keeps none.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         unsafe { hw_native_qs_fail(self, failure as u32) }
     }
 
-    /// Judges the response that came with the first ACK of the packet with the request. Returns the
-    /// granted code, 0 if the request failed.
+    /// Evaluates the response in the first ACK of the packet that carried the request. Returns the
+    /// granted code, or 0 if the request failed.
     pub fn judge(&mut self, response: Option<&QsOption>) -> u32 {
         let response = response.map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the pointer is null or valid; C keeps no pointer.
         unsafe { hw_native_qs_judge(self, response) }
     }
 
-    /// The report that is due, which also has the code of the rate in use; None if no report is
-    /// due.
+    /// The report that is due. It also has the code of the rate that the sender uses. None if no
+    /// report is due.
     pub fn report(&mut self, used_code: u32) -> Option<QsOption> {
         let mut report = QsOption::default();
-        // SAFETY: the pointers are valid, and C keeps none.
+        // SAFETY: the pointers are valid, and the C function keeps none of them.
         (unsafe { hw_native_qs_report(self, used_code, &mut report) } != 0).then_some(report)
     }
 
-    /// What became of the last request.
+    /// The state of the last request: under way, granted or failed.
     #[must_use]
     pub fn state(&self) -> QsState {
         match self.state {

@@ -1,6 +1,7 @@
-//! Which algorithms may be used on one link. A link may have several routers, even with the same
-//! header, which then has the same meaning for each. A packet cannot show which of two headers its
-//! ECN bits contain, so a link must not have routers or flows of both.
+//! Which algorithms may be used together on one link. A link may have several routers. Several
+//! routers may use the same header, because it means the same to each of them. A packet cannot show
+//! which of two headers its ECN bits contain, so a link must not have routers or flows of two such
+//! headers.
 
 use crate::header::{header, Carrier, HeaderInfo};
 use crate::registry::{control, router, RouterInfo};
@@ -10,7 +11,7 @@ fn header_named(name: Option<&'static str>) -> Option<&'static HeaderInfo> {
     name.and_then(|name| header(name).ok())
 }
 
-/// Whether these are two different headers that are both carried in the ECN bits.
+/// Whether these are two different headers that both use the ECN bits.
 fn clash(one: Option<&'static str>, other: Option<&'static str>) -> bool {
     let Some((one, other)) = header_named(one).zip(header_named(other)) else {
         return false;
@@ -47,20 +48,19 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     Ok(())
 }
 
-/// [`may_share`], given names. It skips users' files that this process has not read, because
-/// reading a record must not need the files.
+/// Checks routers as [`may_share`] does, but by their names. Skips users' files that this process
+/// has not read, because reading a record must not need the files.
 ///
-/// # Errors
-/// As for [`may_share`]; an unknown name.
+/// # Errors As for [`may_share`]; an unknown name.
 pub fn may_share_named(routers: &[&str]) -> Result<(), AlgorithmError> {
     let known = routers.iter().filter(|name| user_file::is_loaded(name));
     let infos: Vec<_> = known.map(|name| router(name)).collect::<Result<_, _>>()?;
     may_share(&infos)
 }
 
-/// Checks that packets of this control may pass this router. It skips users' files that this
-/// process has not read. A router ignores a header that it does not know. If both headers are in
-/// the ECN bits, however, the router would misread the control's header.
+/// Checks that packets of this control may pass this router. Skips users' files that this process
+/// has not read. A router ignores a header that it does not know. If both headers are in the ECN
+/// bits, however, the router would misread the control's header.
 ///
 /// # Errors
 /// One line that names both; an unknown name.

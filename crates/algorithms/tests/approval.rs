@@ -141,8 +141,8 @@ fn the_fair_algorithm_opens_a_slots_part_linearly() {
     router.at(300);
     assert_eq!(router.ask(4, 7), 5, "2.8125 - 0.32 Mbit/s");
     router.at(400);
-    // the grants of the first slot are forgotten: the pool has 10 - 0.32 - 1.28 Mbit/s, of which
-    // 0.625 may be granted now
+    // the grants of the first slot are forgotten: what may be granted is 10 - 0.32 - 1.28 Mbit/s,
+    // of which 0.625 may be granted now
     assert_eq!(router.ask(5, 7), 3);
     router.at(599);
     assert_eq!(router.ask(6, 7), 6, "4.978 - 0.32 Mbit/s");
@@ -205,7 +205,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
     let mut router = Router::new(&[("interval_ms", 0)]);
     assert_eq!(router.status().interval_ns, 200_000_000, "before the first");
     router.ask(1, 7);
-    router.at(100).ask(2, 1); // the router measures one sender's report at a time
+    router.at(100).ask(2, 1); // the router times only one sender's report at a time
     router.at(300).send(2, &mut report(0));
     router.at(350).send(1, &mut report(0));
     router.at(399);
@@ -220,7 +220,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
     router.at(430).send(3, &mut report(0)); // 30 ms
     router.at(5000);
     assert_eq!(router.status().interval_ns, 310_000_000, "7/8 350 + 1/8 30");
-    // if a sender never reports, the router measures another one after three seconds
+    // if a sender never reports, the router times another sender's report after three seconds
     router.ask(4, 1);
     router.at(6000).ask(5, 1);
     router.at(6100).send(5, &mut report(0));
@@ -313,7 +313,7 @@ fn a_correction_after_the_ring_has_expired_takes_nothing_from_others() {
 fn extreme_forgets_a_grant_with_the_slot_in_which_its_data_was_seen() {
     let mut router = Router::new(&[("algorithm", 4), ("slots", 8), ("estimator", 0)]);
     assert_eq!(router.ask(1, 7), 7);
-    router.at(200).data(1, 128_000); // the sender uses its grant: 5.12 Mbit/s for 200 ms
+    router.at(200).data(1, 128_000); // the sender uses its grant in full: 5.12 Mbit/s for 200 ms
     assert_eq!(router.status().outstanding_bytes_per_s, 640_000);
     router.at(400);
     assert_eq!(router.usage_bps(), 5_120_000);
@@ -334,9 +334,9 @@ fn extreme_gives_less_to_a_sender_that_does_not_use_what_it_asked_for() {
         router.at(round * 1000);
         granted.push(router.ask(1, 7));
         assert_eq!(router.ask(2, 4), 4);
-        router.data(2, 20_000); // 640 kbit/s, for 200 ms and more
+        router.data(2, 20_000); // the flow sends the bytes of 640 kbit/s in 200 ms, and more
     }
-    // each time the score falls to three quarters, down to an eighth
+    // each unused grant lowers the score to three quarters, down to an eighth
     assert_eq!(granted, [7, 6, 6, 5, 5, 4, 4, 4]);
     router.at(8000);
     assert_eq!(router.ask(1, 4), 1);

@@ -34,8 +34,9 @@ fn report(code: u32, nonce: u32) -> QsOption {
 }
 
 proptest! {
-    /// The pooling algorithms: each grant fits into the unused capacity minus the grants that are
-    /// remembered, and the sum of the grants of Omega slots fits into what the link had to give.
+    /// The algorithms that subtract remembered grants: each grant fits into the unused capacity
+    /// minus these grants, and the sum of the grants of Omega slots fits into the capacity that the
+    /// link may grant.
     #[test]
     fn a_pool_is_never_overdrawn(
         steps in prop::collection::vec(step(), 1..300),
@@ -48,7 +49,7 @@ proptest! {
         ]);
         let given = 1_250_000 * u64::from(permille) / 1000;
         let mut now_ms = 0;
-        // slot, granted rate and load of every grant
+        // slot, granted rate and load at each grant
         let mut grants: Vec<(u64, u64, u64)> = Vec::new();
         let mut reported = false;
         for step in steps {
@@ -104,7 +105,7 @@ proptest! {
         let mut router = RouterInstance::new(info.name, &tunables, &mut link).expect("in range");
         for (jump_ns, rate, flow, bytes, ip_bytes, kind) in steps {
             link.now_ns = match kind {
-                // time goes back, as on another processor's clock
+                // the time is earlier than before, as on another processor's clock
                 0 => link.now_ns.saturating_sub(jump_ns >> 40),
                 1 => link.now_ns.saturating_add(jump_ns >> 34),
                 _ => link.now_ns.saturating_add(jump_ns >> 20),
@@ -133,7 +134,7 @@ proptest! {
     }
 }
 
-/// What a router did with the requests of a generator.
+/// What a router did with the requests that a generator sent.
 struct Load {
     granted_bps: f64,
     jain_index: f64,

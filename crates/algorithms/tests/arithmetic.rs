@@ -7,7 +7,7 @@ use headway_algorithms::native::{
 };
 use proptest::prelude::*;
 
-/// CUBIC's constant C, as the integer code has it.
+/// CUBIC's constant C, with the rounding of the integer code.
 const C: f64 = 410.0 / 1024.0;
 
 fn is_floor_of_root(x: u64, y: u32) -> bool {
@@ -118,8 +118,8 @@ proptest! {
         prop_assert!((got - exact).abs() <= (-24f64).exp2() * exact.max(1.0), "{got} {exact}");
     }
 
-    /// The step of an MPCP level is that of the load which the level represents, within half a
-    /// level.
+    /// The change of the window at an MPCP level is that for the load in the middle of the level,
+    /// within half a level.
     #[test]
     fn a_level_says_what_the_load_does_to_a_window(
         demand in 1..1_000_000_000u64, capacity in 1..1_000_000_000u64, pieces in 2..=3u32

@@ -107,7 +107,7 @@ fn drops_of_a_standing_queue_are_interval_over_root_n_apart() {
     let mut queue = codel(&[]);
     let end_ns = 10_000 * MS;
     let drops = strikes(&mut queue, MS, end_ns, 0);
-    // packets wait longer than the target from 1 ms on, so the first drop comes an interval later
+    // packets wait longer than the target from 1 ms on, so the first drop comes one interval later
     let due = expected(MS + INTERVAL_NS, end_ns);
     assert!(due.len() > 2000, "{}", due.len());
     assert_eq!(drops, due);
@@ -142,7 +142,7 @@ fn nothing_is_dropped_below_target_or_with_an_mtu_behind() {
             assert_eq!(verdict, Verdict::Pass);
         }
     }
-    // now one of the two exceeds its threshold, by one byte or one nanosecond
+    // now the sojourn time or the queue exceeds its threshold, by one nanosecond or one byte
     for (sojourn_ns, behind) in [(5 * MS, 1_000_000), (900 * MS, 1501)] {
         let mut queue = codel(&[]);
         head(&mut queue, MS, sojourn_ns, behind, 0);
@@ -160,8 +160,8 @@ fn one_packet_below_target_ends_a_dropping_state_and_the_interval_starts_anew() 
     assert_eq!(drops[0], 151 * MS + INTERVAL_NS);
 }
 
-/// Passes through a dropping state with `drops` drops, which a packet with a short wait ends.
-/// Returns the queue and the time.
+/// Goes through a dropping state with `drops` drops. A packet that waited only briefly ends this
+/// state. Returns the queue and the time.
 fn after(drops: usize) -> (QueueInstance, u64) {
     let mut queue = codel(&[]);
     let due = expected(MS + INTERVAL_NS, 5_000 * MS);

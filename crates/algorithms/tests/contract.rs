@@ -174,7 +174,7 @@ fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
     }
 }
 
-/// Calls an algorithm as a minimal stack would.
+/// Calls an algorithm like a minimal TCP stack.
 fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step) {
     match *step {
         Step::Ack {
@@ -201,7 +201,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             }
             cc.ack(conn, &ack, if grow { events } else { 0 });
             if conn.pacing_rate_bytes_per_s != paced {
-                // the pacing rate changes where the first window of a startup begins or ends
+                // the pacing rate changes only where the first window of a startup begins or ends
                 return;
             }
             let shrinks = SHRINK_BY_DELAY.contains(&cc.control().name);
@@ -320,8 +320,8 @@ proptest! {
         }
     }
 
-    /// Only time differences matter: a run shifted past the wrap of the 32-bit millisecond clock
-    /// gives the same results.
+    /// Only time differences matter: a run whose times pass the wrap of the 32-bit millisecond
+    /// clock gives the same results.
     #[test]
     fn the_clock_may_wrap(steps in proptest::collection::vec(step(), 1..80)) {
         for control in controls() {

@@ -26,7 +26,7 @@ fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
     cc.ack(conn, &ack, n);
 }
 
-/// Goes through a fast recovery as the stack does, with `copies` retransmissions.
+/// Goes through a fast recovery as the stack does, with `copies` retransmitted packets.
 fn recover(cc: &mut ControlInstance, conn: &mut Conn, copies: u32) {
     conn.ssthresh_pkts = cc.ssthresh(conn);
     cc.set_state(conn, CaState::Recovery);
@@ -56,19 +56,20 @@ fn jump_start_sends_what_its_bounds_allow_over_one_round_trip() {
         start("jump-start", &[], &mut conn);
         (conn.cwnd_pkts, conn.pacing_rate_bytes_per_s)
     };
-    // K_data: 65535/1448 packets, and their rate at 1500 bytes per packet and 200 ms
+    // K_data limits the window to 65535/1448 packets, and the rate to these packets of 1500 bytes
+    // per 200 ms
     assert_eq!(window(1_000_000, 200_000), (45, 45 * 1500 * 5));
-    // K_rate: 10 Mbit/s x 20 ms are 25000 bytes, 17 packets
+    // K_rate limits the window to 10 Mbit/s x 20 ms: 25000 bytes, 17 packets
     assert_eq!(window(1_000_000, 20_000).0, 17);
     // s
     assert_eq!(window(30_000, 200_000).0, 21);
-    // no more data than the initial window holds, so the startup does not begin
+    // the application has no more data than the initial window holds, so the startup does nothing
     assert_eq!(window(14_480, 200_000), (10, 0));
 }
 
 #[test]
 fn after_recovery_the_window_is_half_of_what_arrived_and_never_0() {
-    // Eq. 4.11: (N_pacing, N_rtx, resulting window)
+    // For eq. 4.11: (N_pacing, N_rtx, resulting window)
     for (paced, copies, expected) in [(45, 20, 12), (45, 44, 1), (45, 45, 1), (45, 60, 1)] {
         for startup in ["jump-start", "mega-start"] {
             let mut conn = fresh();
@@ -149,16 +150,17 @@ fn careful_resume_jumps_to_half_and_retreats_to_half_of_what_is_known() {
     assert!(conn.pacing_rate_bytes_per_s > 0);
     send(&mut conn, 82);
     for _ in 0..18 {
-        ack(&mut cc, &mut conn, 1); // for packets sent before the jump
+        ack(&mut cc, &mut conn, 1); // ACK of a packet that was sent before the jump
     }
     assert_eq!(conn.cwnd_pkts, 100, "nothing grows while unvalidated");
     ack(&mut cc, &mut conn, 1);
     assert_eq!(conn.pacing_rate_bytes_per_s, 0, "validating");
-    // PipeSize is 37: 18 packets in flight at the jump and 19 acknowledged since
+    // PipeSize is 37: 18 packets were in flight at the jump, and 19 were acknowledged since
     conn.ssthresh_pkts = cc.ssthresh(&mut conn);
     cc.set_state(&mut conn, CaState::Recovery);
     assert!(conn.ssthresh_pkts <= 37 / 2, "{}", conn.ssthresh_pkts);
-    // when the last packet of the jump is acknowledged, ssthresh is at most what arrived
+    // when the last packet of the jump is acknowledged, ssthresh is at most the number of packets
+    // that arrived
     conn.cwnd_pkts = conn.ssthresh_pkts;
     ack(&mut cc, &mut conn, 81);
     assert_eq!(conn.ssthresh_pkts, 82);
@@ -184,7 +186,7 @@ fn by_scharfs_rules_a_denied_request_restores_its_window() {
         assert!(conn.request_code > 0);
         conn.grant = Grant::Requested as u8;
         send(&mut conn, 10);
-        ack(&mut cc, &mut conn, 1); // for data sent before the request
+        ack(&mut cc, &mut conn, 1); // ACK of data that was sent before the request
         conn.grant = answer as u8;
         [1; 3].map(|n| {
             ack(&mut cc, &mut conn, n);
@@ -192,8 +194,8 @@ fn by_scharfs_rules_a_denied_request_restores_its_window() {
         })
     };
     assert_eq!(windows(0, Grant::Denied), [12, 13, 14]);
-    // the window without the growth since the request, but with that of this ACK; slow start
-    // continues from there
+    // the denial undoes the growth of the window since the request, but not the growth by this ACK;
+    // slow start continues from there
     assert_eq!(windows(1, Grant::Denied), [10, 11, 12]);
     assert_eq!(windows(1, Grant::Requested), [12, 13, 14]);
 }
@@ -288,7 +290,7 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (10, 10)); // RFC 4782, 4.6
     assert_eq!(repair(&mut cc, &mut conn, 0), 10, "nothing acknowledged");
     let windows: Vec<u32> = (0..12).map(|_| repair(&mut cc, &mut conn, 8)).collect();
-    // ssthresh grows by one per ACK, however much the ACK acknowledges (RFC 3465, 2.3), up to half
+    // each ACK increases ssthresh by one, however much it acknowledges (RFC 3465, 2.3), up to half
     // of the 40 packets that arrived
     let expected: Vec<u32> = (11..=20).chain([20, 20]).collect();
     assert_eq!(windows, expected);
@@ -301,7 +303,7 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
 /// Scharf (4.5.1.1) demands that "the source must undo the CWND increase", and nothing else.
 #[test]
 fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
-    // slow start had ended before the flight, perhaps even below the previous window
+    // slow start was over before the flight, perhaps with an ssthresh below the previous window
     for (before, expected) in [
         (SSTHRESH_INFINITE, (11..=40).collect()),
         (
@@ -322,7 +324,8 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
             end_of_recovery(&mut cc, &mut conn);
             assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (reached, before));
             assert_eq!(conn.grant, Grant::Used as u8, "it may ask again");
-            // a timeout leads to the same ssthresh, whether it comes at once or during the recovery
+            // a timeout leads to the same ssthresh, whether it happens at once or during the
+            // recovery
             for repairs in [0, 3] {
                 let mut conn = fresh();
                 conn.ssthresh_pkts = before;
@@ -333,7 +336,7 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
                 conn.cwnd_pkts = 1;
                 cc.set_state(&mut conn, CaState::Loss);
                 assert_eq!(conn.ssthresh_pkts, before);
-                // at the next loss the startup leaves ssthresh unchanged
+                // at a later loss the startup leaves ssthresh as it is
                 conn.ca_state = CaState::Loss as u8;
                 conn.ssthresh_pkts = 20;
                 cc.set_state(&mut conn, CaState::Loss);

@@ -79,7 +79,7 @@ fn a_request_is_answered_in_its_response() {
     assert!(!info.reflect(&mut held, &denied.into(), &how));
 }
 
-/// How a packet with this IP identification arrives.
+/// Properties of an arrived packet with this IP identification.
 fn numbered_packet(ip_id: u16) -> Arrival {
     Arrival {
         ip_id,
@@ -132,7 +132,8 @@ fn mpcp_is_answered_by_the_pieces_in_their_places() {
     assert_eq!(answer(&[(0x1235, 3), (0x1233, 1), (0x1234, 2)]), in_order);
     // one is missing
     assert_eq!(answer(&[(5, 1), (7, 3)])[4..], [0, 7, 0, 0b01_00_11]);
-    // an answer has room for the levels of eight packets: of nine packets, it leaves out the first
+    // an answer has room for the levels of eight packets, so with nine packets it leaves out the
+    // first one's
     let many: Vec<_> = (1..=9)
         .map(|id| (id, if id == 1 { 3 } else { 1 }))
         .collect();

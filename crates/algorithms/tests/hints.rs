@@ -9,7 +9,7 @@ fn fresh() -> Conn {
     common::fresh(100_000)
 }
 
-/// Window and rate of Mega-Start.
+/// Returns Mega-Start's window and pacing rate.
 fn mega(conn: Conn) -> (u32, u64) {
     let mut conn = conn;
     start("mega-start", &[], &mut conn);
@@ -62,7 +62,7 @@ fn a_rate_comes_before_a_deadline_and_a_deadline_before_the_default() {
     assert_eq!(mega(named).1, 1_000_000);
     let announced = Conn {
         deadline_us: 300_000,
-        app_queued_bytes: 10_000, // only the first bytes of the data are queued
+        app_queued_bytes: 10_000, // the application has queued only the first bytes of its data
         app_data_bytes: 100_000,
         ..fresh()
     };
@@ -91,7 +91,7 @@ fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() 
         ..remembers(RTT_US)
     };
     assert_eq!(mega(asks).1, 1_000_000);
-    // Quick-Start requests a rate even if only the remembered path gives one
+    // if the application sets no rate, Quick-Start requests that of an earlier transfer on the path
     let mut conn = Conn {
         app_queued_bytes: 10_000_000,
         ..remembers(RTT_US)
@@ -108,7 +108,7 @@ fn quick_start_asks_for_what_is_left_after_the_round_trip_of_asking() {
         ..fresh()
     };
     start("quick-start", &[], &mut conn);
-    // of 691 packets ten are sent at once; for the other 681 x 1500 bytes, 800 - 300 ms are left:
+    // ten of 691 packets are sent at once; for the other 681 x 1500 bytes, 800 - 300 ms are left:
     // 2.04 MB/s
     assert_eq!(conn.request_code, 9); // 2.56 MB/s
     let mut enough = Conn {

@@ -57,7 +57,7 @@ impl Flow {
         self.conn.now_us += ms * MS;
     }
 
-    /// Number of ACKs for one packet each, without any time passing, until cwnd grows.
+    /// Number of ACKs of one packet each until cwnd grows; time does not advance.
     fn acks_to_grow(&mut self, rtt_ms: u64) -> u32 {
         self.acks_of_to_grow(1, rtt_ms)
     }
@@ -82,7 +82,7 @@ impl Flow {
         self.cc.set_state(&mut self.conn, CaState::Open);
     }
 
-    /// Passes the ACKs of one round trip, each for `per_ack` packets, evenly spread.
+    /// Passes the ACKs of one round trip, evenly spaced; each ACK acknowledges `per_ack` packets.
     fn round(&mut self, rtt_ms: u64, per_ack: u32) {
         let acks = (self.conn.cwnd_pkts / per_ack).max(1);
         let end = self.conn.now_us + rtt_ms * MS;
@@ -167,7 +167,8 @@ fn slow_start_of_2_6_still_counts_the_window_equal_to_ssthresh() {
         ..Conn::default()
     };
     let mut flow = Flow::new("reno", &[], conn);
-    // the first packet brings cwnd to ssthresh, the other four count for congestion avoidance
+    // the first of five packets brings cwnd to ssthresh, the other four count for congestion
+    // avoidance
     flow.ack(5, 100);
     assert_eq!((flow.conn.cwnd_pkts, flow.conn.cwnd_cnt), (10, 4));
 }

@@ -1,4 +1,4 @@
-//! C and Rust have the same layout of structures.
+//! C and Rust lay out the structures of the contract in the same way.
 
 use headway_algorithms::native::{c_layout, rust_layout};
 

@@ -115,7 +115,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
 
 #[test]
 fn at_mu_times_the_capacity_the_price_is_constant() {
-    // each packet comes 1024/983 of its transmission time after the one before
+    // packets arrive at mu C: each 1024/983 of its transmission time after the previous packet
     let gap_ns = 1_200_000 * 1024 / 983;
     let mut priced = Priced::new(&[]);
     for _ in 0..40 {
@@ -139,7 +139,7 @@ fn the_capacity_that_it_is_told_counts_not_the_links() {
         (0..=100).for_each(|ms| priced.offer(ms * MS, 1250));
         priced.price_us() as f64 / 1e6
     };
-    // packets arrived at 10 Mbit/s for 100 ms
+    // for 100 ms packets arrived at 10 Mbit/s, the full rate of the link
     assert!((price(&[]) - (0.1 - MU * 0.1)).abs() < 2e-6);
     assert!((price(&[("capacity_kbps", 5000)]) - (0.2 - MU * 0.1)).abs() < 2e-6);
     assert!((price(&[("mu", 512)]) - (0.1 - 0.05)).abs() < 2e-6);
@@ -207,7 +207,7 @@ impl Source {
         assert!(self.cc.on_send(&mut self.conn, &mut header));
     }
 
-    /// Passes an ACK without MaxNet's header, while the window is used up.
+    /// Passes an ACK without MaxNet's header, while cwnd limits the sender.
     fn quiet_ack(&mut self) -> u32 {
         let sample = RateSample {
             acked_pkts: 1,
@@ -218,7 +218,7 @@ impl Source {
         self.conn.cwnd_pkts
     }
 
-    /// Whether the source believes that routers answer, and how often it has fallen back to Reno's
+    /// Whether the source assumes that routers answer, and how often it has fallen back to Reno's
     /// law.
     fn told(&self) -> (u32, u32) {
         (u32::from(self.conn.routers), self.conn.fall_backs)
@@ -230,7 +230,8 @@ impl Source {
     }
 }
 
-/// Figure 2 of the paper in f64. With `waits`, eta waits for cwnd.
+/// The law of the paper's figure 2, computed in f64. If `waits`, eta does not grow while cwnd is
+/// below the target window.
 struct Figure2 {
     eta: f64,
     cwnd: f64,
@@ -288,7 +289,8 @@ fn the_window_follows_figure_2() {
             let price = 8000 + (8000.0 * f64::from(i).mul_add(0.01, 0.3).sin()) as u32;
             let ours = f64::from(source.ack(price.max(1)));
             let theirs = figure.ack(f64::from(price.max(1)) * UNIT_S);
-            // windows are whole packets: `owed` sums up the fractions, which are made up over time
+            // cwnd is whole packets: `owed` adds up the missing fractions, which later packets make
+            // up for
             owed += (theirs - ours) / theirs;
             assert!((ours - theirs).abs() < 1.05, "{i}: {ours} {theirs}");
             assert!(owed.abs() < 1.5, "{i}: {owed}");
@@ -376,7 +378,7 @@ fn an_unused_window_does_not_grow() {
         source.cc.take_sample(&mut source.conn, &sample);
     }
     assert_eq!(source.conn.cwnd_pkts, cwnd);
-    // eta did not grow while the window was not used up, so cwnd falls as soon as the congestion
+    // eta did not grow while cwnd did not limit the sender, so cwnd falls as soon as the congestion
     // price rises
     let after = (0..40).map(|_| source.ack(20_000)).last().unwrap();
     assert!(after < cwnd / 2, "{after} of {cwnd}");

@@ -94,7 +94,7 @@ fn other_options_are_not_parsed() {
         wrong[at] = byte;
         assert_eq!(QsOption::parse_ipv4(&wrong), None, "byte {at} {byte:#x}");
     }
-    let tcp = [0x1b, 8, 0xf5, 0xe6, 0, 0, 0, 4]; // a half byte that is reserved is set
+    let tcp = [0x1b, 8, 0xf5, 0xe6, 0, 0, 0, 4]; // one bit of the reserved half byte is set
     let option = QsOption::parse_tcp(&tcp).expect("a response");
     assert_eq!((option.function, option.code, option.nonce), (0, 5, 1));
 }

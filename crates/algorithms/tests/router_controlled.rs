@@ -119,7 +119,7 @@ impl Router {
 
     fn queue(&mut self, bytes: u32) {
         self.link.queue_bytes = bytes;
-        // so many packets are queued that none of the bytes are in transmission
+        // enough packets are queued that the bytes in transmission do not matter
         self.link.queue_pkts = u32::MAX;
     }
 }
@@ -138,7 +138,7 @@ fn the_options_are_on_the_wire_as_documented() {
     let bytes = info.emit(&fields.into());
     let told = "fd 10 48 58 51 28 34 35 00 00 05 dd ff ff f0 00";
     assert_eq!(hex(&bytes), told);
-    // X is rounded to a value that has a code
+    // X is rounded to a value that a code can express
     let read = Xcp::from(info.parse(&bytes).unwrap());
     assert_eq!((read.x_ns, read.rtt_us), (1_200_128, 100_000));
     assert_eq!((read.delta, read.reverse), (1500, -4096));
@@ -160,7 +160,7 @@ fn sender(name: &str) -> (ControlInstance, Conn) {
     let mut conn = Conn {
         srtt_us: 100_000,
         app_queued_bytes: 1 << 30,
-        snd_nxt: 100_000, // snd_nxt is not acknowledged yet, so the round trip is not over
+        snd_nxt: 100_000, // snd_nxt is not acknowledged yet, so the round trip continues
         ..Conn::default()
     };
     control.init(&mut conn);

@@ -163,7 +163,8 @@ fn red_is_still_bound_by_the_limit_of_the_link() {
     assert_eq!(queue.enqueue(&link, &packet(1500)), Verdict::DropFull);
 }
 
-/// Derives the average after an idle time from how long RED takes to react to a full queue.
+/// Finds out the average queue after an idle time: it determines how soon RED reacts to a full
+/// queue.
 #[test]
 fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idle() {
     let arrivals_until_drop = |idle_us: u32| {
@@ -194,8 +195,9 @@ fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idl
             .expect("the average rises again")
     };
     for idle_ms in [0u32, 100, 1000] {
-        // an average of 15 decays to 15 (1 - w)^n, then rises towards 30; RED drops when it reaches
-        // max_th. Below max_th RED would drop one packet in a thousand, which is later than this.
+        // an average of 15 decays to 15 (1 - w)^n, then rises towards 30; RED drops when the
+        // average reaches max_th. Below max_th RED would drop one packet in a thousand, which is
+        // later than this.
         let keep: f64 = 1.0 - 1.0 / 512.0;
         let average = 15.0 * keep.powi(i32::try_from(idle_ms).unwrap() + 1);
         let expected = (15.0 / (30.0 - average)).ln() / keep.ln();

@@ -139,7 +139,7 @@ fn a_recorded_content_must_still_exist() {
     let other = format!("{path}@0123456789abcdef");
     let error = control(&other).unwrap_err().to_string();
     assert!(
-        error.contains("has changed since it was recorded: content hash @0123456789abcdef then, @"),
+        error.contains("has changed since it was recorded: content hash @0123456789abcdef, now @"),
         "{error}"
     );
 }

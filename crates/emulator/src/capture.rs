@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{error, EmulatorError};
 use crate::spool::Spool;
 
-/// Names of the two links, by link number.
+/// Names of the emulator's two links, by link number.
 const LINKS: [&str; 2] = ["forward0", "reverse0"];
 const BOTTLENECK: &str = "bottleneck";
 const HOSTS: &str = "hosts";
-/// Names of the emulator's sides. A capture at hosts has an interface for each side.
+/// Names of the two sides of the emulator. A capture "hosts" has one interface for each side.
 const SIDES: [&str; 2] = ["left", "right"];
 
 /// A packet capture.
@@ -53,13 +53,13 @@ impl Capture {
 /// Where packets are captured, and the capture file.
 pub(crate) struct Tap {
     writer: Writer<Spool>,
-    /// Per link: number of the interface for packets that are offered to the link; None if these
-    /// are not captured.
+    /// For each link, the number of the capture's interface for packets that are offered to the
+    /// link; None: these packets are not captured.
     offered: [Option<u32>; 2],
-    /// Per link: number of the interface for packets that the link delivers; None if these are not
-    /// captured.
+    /// For each link, the number of the capture's interface for packets that the link delivers;
+    /// None: these packets are not captured.
     delivered: [Option<u32>; 2],
-    /// Difference between the time since 1970 and the monotonic clock.
+    /// Difference between the time since 1970 and CLOCK_MONOTONIC.
     unix_offset_ns: u64,
 }
 
@@ -105,16 +105,16 @@ impl Tap {
 
     fn take(&mut self, interface: u32, now_ns: u64, packet: &[u8]) {
         let unix_ns = now_ns + self.unix_offset_ns;
-        // this writes to memory; `finish` reports errors of the disk
+        // this call writes to memory only; `finish` reports errors of the disk
         let _ = self.writer.write_packet(interface, unix_ns, packet, None);
     }
 
-    /// Packets that were not written because the disk was too slow.
+    /// Number of packets that were not captured because the disk was too slow.
     pub fn lost_pkts(&mut self) -> u64 {
         self.writer.get_mut().lost
     }
 
-    /// Writes the packets that are left and waits for the disk.
+    /// Writes the remaining packets to the file, and waits until the disk has them.
     pub fn finish(&mut self) -> io::Result<()> {
         self.writer.get_mut().finish()
     }

@@ -1,4 +1,4 @@
-//! The clocks of the machine and of this thread.
+//! Reads the machine's clocks and the processor time of this thread.
 
 use rustix::time::{clock_gettime, ClockId, Timespec};
 
@@ -18,7 +18,7 @@ pub(crate) fn unix_ns() -> u64 {
     ns(ClockId::Realtime)
 }
 
-/// Processor time of this thread.
+/// Processor time that this thread has used.
 pub(crate) fn thread_cpu_ns() -> u64 {
     ns(ClockId::ThreadCPUTime)
 }
@@ -30,7 +30,7 @@ pub(crate) fn thread_wait_ns() -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// A duration as a kernel structure.
+/// Converts a duration to the kernel's structure timespec.
 pub(crate) fn timespec(duration_ns: u64) -> Timespec {
     Timespec {
         tv_sec: (duration_ns / 1_000_000_000) as i64,
@@ -40,7 +40,8 @@ pub(crate) fn timespec(duration_ns: u64) -> Timespec {
 
 /// Requests punctual wake-ups of this thread. With `real_time` it requests real-time scheduling, so
 /// that the thread runs as soon as it wakes. Returns whether real-time scheduling was granted. The
-/// kernel may refuse each of these requests to an ordinary user. Lateness is measured in any case.
+/// kernel may refuse these requests if the user is not root. The emulator then still measures how
+/// late packets are.
 pub(crate) fn be_punctual(real_time: bool) -> bool {
     // Short slices let the thread run soon after it wakes (since Linux 6.12; older
     // kernels ignore them).
@@ -49,7 +50,7 @@ pub(crate) fn be_punctual(real_time: bool) -> bool {
     // SAFETY: the structure is plain data, for which zero is a valid value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of::<libc::sched_attr>() as u32;
-    // SAFETY: the structure outlives the call; the calls concern this thread only.
+    // SAFETY: the structure outlives the call. The calls change this thread only.
     let set = |attributes: &libc::sched_attr| unsafe {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) == 0
     };

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::capture::Capture;
 use crate::error::{error, EmulatorError};
 
-/// An emulator: two directions, the hosts on either side, and timing parameters.
+/// The configuration of an emulator: two directions, the hosts on either side, and timing
+/// parameters.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Seed of the links' random streams.
+    /// Seed of the links' random numbers.
     #[serde(default = "one")]
     pub seed: u64,
     /// The direction from left to right.
@@ -26,8 +27,8 @@ pub struct Config {
     pub left: Vec<Host>,
     /// Hosts on the right, one per device.
     pub right: Vec<Host>,
-    /// Rate of each host's access link, which leads to the emulated link. Without it packets reach
-    /// the emulated link immediately.
+    /// Rate of each host's access link, which leads to the emulated link. Absent: packets reach the
+    /// emulated link immediately.
     #[serde(default)]
     pub access_rate_bps: Option<u64>,
     /// Largest IP packet.
@@ -39,19 +40,20 @@ pub struct Config {
     /// Packet capture; absent: none.
     #[serde(default)]
     pub capture: Option<Capture>,
-    /// A packet counts as late if it is delivered more than this after it was due.
+    /// A packet counts as late if it is delivered later than this time after it was due.
     #[serde(default = "millisecond")]
     pub late_threshold_ns: u64,
-    /// Sleep ends this long before a packet is due. During the rest of the time the thread polls.
+    /// How long before a packet is due the emulator's thread stops sleeping. From then on the
+    /// thread polls.
     #[serde(default = "default_spin")]
     pub spin_ns: u64,
-    /// Largest share of a core that may be spent polling, from 0 to 1. When this share is used up,
-    /// the thread sleeps until the packet is due.
+    /// Largest fraction of a core's time that the thread may spend polling, from 0 to 1. When this
+    /// fraction is used up, the thread sleeps until the packet is due.
     #[serde(default = "default_spin_share")]
     pub spin_share: f64,
-    /// Whether to request real-time scheduling. If absent, it is requested if the links' rates
-    /// leave the thread idle often enough, because Linux stalls a real-time thread that is never
-    /// idle for 50 ms.
+    /// Whether to request real-time scheduling for the thread. If absent, the emulator requests it
+    /// if the links are slow enough to leave the thread idle often, because Linux stops a real-time
+    /// thread that is never idle for 50 ms.
     #[serde(default)]
     pub real_time: Option<bool>,
 }
@@ -60,15 +62,15 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// Rate, delay, queue and disturbances, as in a scenario.
+    /// Rate, delay, queue and disturbances of the link, as in a scenario.
     pub link: LinkSpec,
-    /// File with changes of rate and delay, which replace the link's rate and delay.
+    /// File with values of rate and delay over time. They replace the link's rate and delay.
     #[serde(default)]
     pub vary: Option<VaryFile>,
 }
 
 impl Path {
-    /// The link, including the changes in its file.
+    /// Returns the link, with the changes of rate and delay from its file.
     ///
     /// # Errors
     /// One line for a file that cannot be read or is invalid.
@@ -84,12 +86,12 @@ impl Path {
     }
 }
 
-/// A file with changes of rate and delay. Time 0 of the file is the emulator's start.
+/// A file with values of rate and delay over time. Time 0 of the file is the emulator's start.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum VaryFile {
-    /// A header `time_ns,rate_bps,delay_ns` and lines with these values. The last line applies
-    /// until the end.
+    /// A schedule: a header `time_ns,rate_bps,delay_ns` and lines with these values. The last line
+    /// applies until the end of the run.
     Schedule {
         /// The file.
         file: PathBuf,
@@ -114,22 +116,23 @@ impl VaryFile {
     }
 }
 
-/// A host behind a device.
+/// A host and the TUN device that leads to it.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Address of the host; packets to it are written to its device.
+    /// Address of the host. The emulator writes packets to this address to the host's device.
     pub address: Ipv4Addr,
-    /// Addresses of hosts behind this one; packets to them are also written to its device.
+    /// Addresses of further hosts that are reached through this host. The emulator also writes
+    /// packets to them to this host's device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Ipv4Addr>,
-    /// Delay added to each packet from and to this host.
+    /// Delay that is added to each packet from or to this host.
     #[serde(default)]
     pub extra_delay_ns: u64,
 }
 
 impl Host {
-    /// Creates a host without other hosts behind it.
+    /// Creates a host through which no other hosts are reached.
     #[must_use]
     pub fn new(address: Ipv4Addr, extra_delay_ns: u64) -> Self {
         Self {
@@ -161,11 +164,11 @@ fn default_spin_share() -> f64 {
     0.25
 }
 
-/// Largest rate of a link for which real-time scheduling is worth its risk.
+/// Largest rate of a link for which the emulator requests real-time scheduling by default.
 const REAL_TIME_MAX_BPS: u64 = 200_000_000;
 
 impl Config {
-    /// A configuration with these links and hosts, and defaults for all other fields.
+    /// Creates a configuration with these links and hosts, and with defaults for all other fields.
     #[must_use]
     pub fn new(forward: LinkSpec, reverse: LinkSpec, left: Vec<Host>, right: Vec<Host>) -> Config {
         let path = |link| Path { link, vary: None };
@@ -191,7 +194,7 @@ impl Config {
         self.real_time.unwrap_or(rate_bps <= REAL_TIME_MAX_BPS)
     }
 
-    /// Checks every field, without opening a file.
+    /// Checks every field of the configuration, without opening its files.
     ///
     /// # Errors
     /// One line that names the field, the value and what is allowed.

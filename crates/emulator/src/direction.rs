@@ -1,4 +1,5 @@
-//! One direction in virtual time: the simulator's link, and how it treats packets.
+//! One direction of the emulator in virtual time: the simulator's link, and what the link does with
+//! each packet.
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
@@ -10,26 +11,26 @@ use crate::error::EmulatorError;
 use crate::lateness::Histogram;
 use crate::summary::{DepartureError, DirectionSummary};
 
-/// Result of offering a packet.
+/// What a link does with a packet that is offered to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The packet crosses the link.
     Carried(Carried),
-    /// The link holds the packet; [`Direction::turn`] returns its result later.
+    /// The link holds the packet; [`Direction::turn`] later returns what happened to it.
     Held {
-        /// Whether the packet was marked CE.
+        /// Whether the link marked the packet CE.
         mark: bool,
     },
     /// It was dropped.
     Dropped(Drop),
 }
 
-/// The properties of a packet that the link uses.
+/// The properties of a packet that a link needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arriving {
-    /// Number by which the caller identifies the packet while the link holds it.
+    /// Number with which the caller identifies the packet while the link holds it.
     pub id: u32,
-    /// Number that distinguishes connections.
+    /// Number that is the same for all packets of a connection.
     pub flow: u32,
     /// Size of the IP packet.
     pub ip_bytes: u32,
@@ -44,24 +45,25 @@ pub struct Arriving {
 pub struct Carried {
     /// When the packet's last bit leaves the queue.
     pub depart_ns: u64,
-    /// When the packet is due at the far end.
+    /// When the packet is due at the far end of the link.
     pub due_ns: u64,
     /// When the copy is due at the far end, if the packet was duplicated.
     pub copy_due_ns: Option<u64>,
-    /// Whether the packet was marked CE.
+    /// Whether the link marked the packet CE.
     pub mark: bool,
 }
 
-/// A link in virtual time.
+/// A link of the simulator, in virtual time.
 pub struct Direction {
     name: &'static str,
     number: u8,
     link: Link,
-    /// The latest time at which the link was used.
+    /// The latest virtual time at which the link was used.
     last_ns: u64,
-    /// Time at which [`Direction::turn`] must be called for held packets; absent if none is held.
+    /// When [`Direction::turn`] must be called for the packets that the link holds; None: the link
+    /// holds no packet.
     turn_ns: Option<u64>,
-    /// The trace's tables, which the simulator's link fills; the emulator discards them.
+    /// Tables of a trace, into which the simulator's link writes. The emulator discards them.
     tables: Tables,
     error: Histogram,
     late_pkts: u64,
@@ -72,8 +74,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Creates an idle direction. `number` selects its random stream, and identifies the direction
-    /// in the log.
+    /// Creates an idle direction. `number` selects the link's random numbers, and identifies the
+    /// direction in the log.
     pub fn new(
         path: &Path,
         number: u8,
@@ -105,38 +107,39 @@ impl Direction {
         })
     }
 
-    /// Makes changes of rate and delay count from `origin_ns`, and starts them over.
+    /// Starts the changes of rate and delay again, with `origin_ns` as their time 0.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.link.begin_at(origin_ns);
     }
 
-    /// Number of the direction in the log.
+    /// Number that identifies the direction in the log.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
     }
 
-    /// The latest time at which the link was used; packets must not be offered before it.
+    /// The latest virtual time at which the link was used. No packet may be offered at an earlier
+    /// time.
     #[must_use]
     pub fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
-    /// How the link treats ECN before the queue decides.
+    /// What the link does to the ECN bits of packets before they reach the queue.
     #[must_use]
     pub fn ecn(&self) -> EcnPath {
         self.link.ecn
     }
 
-    /// Counts a packet that is dropped before it reaches the queue.
+    /// Counts a packet that the link drops before the packet reaches the queue.
     pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) -> Outcome {
         self.link.refuse(ip_bytes, reason);
         Outcome::Dropped(reason)
     }
 
-    /// Offers a packet; `now_ns` must not decrease from call to call. After [`Outcome::Held`], call
-    /// [`Self::turn`] immediately, and then at each [`Self::turn_ns`] before the next packet is
-    /// offered.
+    /// Offers a packet to the link. `now_ns` must not decrease from call to call. After the result
+    /// [`Outcome::Held`], the caller must call [`Self::turn`] immediately, and then at each time
+    /// [`Self::turn_ns`] before it offers the next packet.
     pub fn offer(&mut self, now_ns: u64, packet: &Arriving) -> Outcome {
         let offered = Offered {
             id: packet.id,
@@ -165,8 +168,8 @@ impl Direction {
                 ..
             } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
         };
-        // the log shows when queues were full; the trace's table of this is not needed and would
-        // only grow
+        // clear the trace's table of full queues: the log shows the same, and the table would only
+        // grow
         self.tables.queue_full = Default::default();
         self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
         self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
@@ -194,8 +197,9 @@ impl Direction {
         self.turn_ns
     }
 
-    /// Returns the result of a held packet that was sent or dropped at or before `now_ns`. The
-    /// result has the exact time, however late this call is. Call this until it returns None.
+    /// Returns what happened to a held packet that the link sent or dropped at or before `now_ns`.
+    /// The returned time is exact, however late this call is. The caller must repeat the call until
+    /// it returns None.
     pub fn turn(&mut self, now_ns: u64) -> Option<(u32, Outcome)> {
         while let Some(at_ns) = self.turn_ns.filter(|&at_ns| at_ns <= now_ns) {
             self.last_ns = self.last_ns.max(at_ns);
@@ -217,13 +221,14 @@ impl Direction {
         None
     }
 
-    /// Bytes and packets waiting or in transmission after the last offer.
+    /// Length of the queue in bytes and packets, waiting or in transmission, when the last packet
+    /// was offered.
     #[must_use]
     pub fn queue(&self) -> (u32, u32) {
         (self.link.queue_bytes(), self.link.queue_pkts())
     }
 
-    /// Bytes and packets that are waiting or in transmission at `now_ns`.
+    /// Length of the queue in bytes and packets, waiting or in transmission, at `now_ns`.
     pub fn queue_at(&mut self, now_ns: u64) -> (u32, u32) {
         self.settle(now_ns);
         self.queue()
@@ -234,7 +239,7 @@ impl Direction {
         self.link.settle(self.last_ns, &mut self.tables);
     }
 
-    /// Counts a packet that was due at `due_ns` and delivered at `now_ns`.
+    /// Counts a packet that was due at `due_ns` and was delivered at `now_ns`.
     #[inline]
     pub fn delivered(&mut self, due_ns: u64, now_ns: u64) {
         let error_ns = now_ns.saturating_sub(due_ns);
@@ -242,12 +247,12 @@ impl Direction {
         self.late_pkts += u64::from(error_ns > self.late_threshold_ns);
     }
 
-    /// Counts a packet that the device rejected.
+    /// Counts a packet that the receiving host's device rejected.
     pub fn undelivered(&mut self) {
         self.undelivered_pkts += 1;
     }
 
-    /// Counters of this direction until `now_ns`.
+    /// The counters of this direction, up to the time `now_ns`.
     pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
         self.settle(now_ns);
         let counters = &self.link.counters;

@@ -1,12 +1,13 @@
-//! Lateness of packets, as a histogram of fixed size.
+//! A histogram of fixed size, of how late packets were delivered.
 
-/// Binary logarithm of the number of buckets per factor of two: a bucket's values are within 1/32,
-/// about 3 %.
+/// Binary logarithm of the number of buckets per factor of two, which is 32. So the values in a
+/// bucket differ by at most 1/32, about 3 %.
 const PRECISION_BITS: u32 = 5;
 const PER_OCTAVE: usize = 1 << PRECISION_BITS;
 const BUCKETS: usize = (64 - PRECISION_BITS as usize + 1) * PER_OCTAVE;
 
-/// Histogram of durations in nanoseconds. Short durations are exact, longer ones within 1/32.
+/// Histogram of durations in nanoseconds. Short durations are stored exactly, longer ones with an
+/// error of at most 1/32.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Box<[u64; BUCKETS]>,
@@ -31,7 +32,7 @@ fn bucket(value_ns: u64) -> usize {
     octave as usize * PER_OCTAVE + (value_ns >> octave) as usize
 }
 
-/// The largest value of a bucket.
+/// The largest value that belongs to a bucket.
 fn upper_ns(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64;

@@ -1,4 +1,4 @@
-//! The simulator's links in real time between TUN devices.
+//! An emulator: the simulator's links in real time, between TUN devices.
 //!
 //! A packet that a host sends is read from its TUN device and offered to the link of its direction.
 //! The link is the simulator's own code, with the same queues, queue algorithms and arithmetic. It

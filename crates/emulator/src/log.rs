@@ -1,4 +1,4 @@
-//! The log, with a row per packet.
+//! The emulator's log, which has a row for each packet.
 //!
 //! The file consists of rows of 64 bytes, little-endian, in the order in which packets left the
 //! emulator. A program can map it into memory directly.
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::spool::Spool;
 
-/// Size of a row in bytes.
+/// Size of a row of the log, in bytes.
 pub const ROW_BYTES: usize = 64;
 
 macro_rules! row {
@@ -26,7 +26,7 @@ macro_rules! row {
                 $(out.extend_from_slice(&self.$name.to_le_bytes());)*
             }
 
-            /// Decodes the bytes of a row.
+            /// Decodes a row of the log from its bytes.
             #[must_use]
             pub fn read(bytes: &[u8; ROW_BYTES]) -> Row {
                 let mut at = 0;
@@ -42,7 +42,7 @@ macro_rules! row {
             }
         }
 
-        /// Descriptions of the log's columns, in order, for a file next to the log.
+        /// Descriptions of the log's columns, in order. They are written to a file next to the log.
         #[must_use]
         pub fn columns() -> Vec<ColumnInfo> {
             vec![$(ColumnInfo {
@@ -54,14 +54,14 @@ macro_rules! row {
     };
 }
 
-/// Description of a column for NumPy.
+/// The description of one column of the log, so that NumPy can read it.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct ColumnInfo {
-    /// Name of the column, which ends in the unit.
+    /// Name of the column. The name ends in the column's unit.
     pub name: &'static str,
     /// NumPy type of the column: "<u8", "<u4", "<u2" or "u1".
     pub dtype: &'static str,
-    /// A line of description.
+    /// What the column contains, in one line.
     pub meaning: &'static str,
 }
 
@@ -81,9 +81,9 @@ row! {
     /// When the packet's last bit left the queue, or when a queue dropped it at its head; 0 if
     /// dropped on arrival.
     departed_ns: u64,
-    /// When the packet was due at the far end; 0 if dropped.
+    /// When the packet was due at the far end of the link; 0: it was dropped.
     due_ns: u64,
-    /// When the packet was delivered; 0 if it was not.
+    /// When the packet was delivered; 0: it was not delivered.
     delivered_ns: u64,
     /// Bytes waiting and in transmission after the packet joined the queue, or when it was dropped.
     queue_bytes: u32,
@@ -133,7 +133,7 @@ pub fn read_log(file: &Path) -> io::Result<Vec<Row>> {
     }
 }
 
-/// The emulator's side of the log, which passes rows to a writer thread.
+/// The handle with which the emulator passes rows of the log to a writer thread.
 pub(crate) struct Log(Spool);
 
 impl Log {
@@ -157,7 +157,7 @@ impl Log {
         (self.0.written, self.0.lost)
     }
 
-    /// Writes the rows that are left and waits for the disk.
+    /// Writes the remaining rows to the file, and waits until the disk has them.
     pub fn finish(&mut self) -> io::Result<()> {
         self.0.finish()
     }
@@ -209,7 +209,7 @@ mod tests {
     fn every_row_reaches_the_file() {
         let path = std::env::temp_dir().join(format!("headway-log-{}", std::process::id()));
         let mut log = Log::create(&path).unwrap();
-        let n = 12_345; // several batches of rows, the last of them not full
+        let n = 12_345; // as many rows as several batches have, the last batch not full
         (0..n).for_each(|i| log.push(&row(i)));
         log.finish().unwrap();
         let rows = read_log(&path).unwrap();

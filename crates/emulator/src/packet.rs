@@ -1,4 +1,4 @@
-//! The fields of a packet that the emulator uses.
+//! Reads those fields of an IPv4 packet that the emulator uses.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use headway_wire::checksum;
 use headway_wire::ipv4::{Ecn, Ipv4View, FIXED_BYTES};
 use headway_wire::TcpFlags;
 
-/// The fields that route and identify a packet.
+/// The fields of a packet by which the emulator routes and identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub source: Ipv4Addr,
@@ -83,8 +83,8 @@ impl Header {
         let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
         let words = [self.source.to_bits(), self.destination.to_bits(), ports];
         words.iter().fold(u32::from(self.protocol), |flow, word| {
-            // the odd factor spreads neighbouring values over all bits; the shift brings them to
-            // the low bits
+            // The odd factor spreads neighbouring values over the high bits. The shift moves the
+            // high bits to the low bits.
             let mixed = (flow ^ word).wrapping_mul(0x9e37_79b1);
             mixed ^ mixed >> 15
         })

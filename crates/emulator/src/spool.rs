@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
-/// Number of bytes from which a batch is passed to the writer thread.
+/// A batch with at least this many bytes is passed to the writer thread.
 const BATCH_BYTES: usize = 256 << 10;
-/// Number of batches that may wait for the disk; together 256 MiB.
+/// How many batches may wait for the disk; together they have 256 MiB.
 const BATCHES_WAITING: usize = 1024;
 
-/// The emulator's side of a writer thread. The bytes of one call of `push` are written to the file
-/// completely or not at all.
+/// The handle with which the emulator passes bytes to a writer thread. The bytes of one call of
+/// `push` are written to the file completely or not at all.
 pub(crate) struct Spool {
     batch: Vec<u8>,
     /// Number of calls of `push` whose bytes are in the current batch.
@@ -34,7 +34,7 @@ impl Spool {
         let writer = std::thread::Builder::new()
             .name(thread.into())
             .spawn(move || {
-                // SAFETY: the arguments are plain numbers, and the call concerns this thread only.
+                // SAFETY: the arguments are plain numbers, and the call changes this thread only.
                 unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
                 for mut batch in to_write {
                     file.write_all(&batch)?;
@@ -54,7 +54,7 @@ impl Spool {
         })
     }
 
-    /// Creates an empty batch, with room for the item that exceeds its limit.
+    /// Creates an empty batch. It has room for its limit and for the item that exceeds the limit.
     fn buffer() -> Vec<u8> {
         Vec::with_capacity(BATCH_BYTES + (64 << 10))
     }
@@ -84,7 +84,7 @@ impl Spool {
         }
     }
 
-    /// Writes the bytes that are left and waits for the disk.
+    /// Writes the remaining bytes to the file, and waits until the disk has them.
     pub fn finish(&mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;

@@ -1,10 +1,10 @@
-//! Counters of an emulator, and whether it kept time.
+//! The summary of an emulator's run: its counters, and whether it delivered packets on time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lateness::Histogram;
 
-/// The share of late packets above which a measurement is not reliable.
+/// The fraction of late packets above which a measurement is not reliable.
 const LATE_SHARE_MAX: f64 = 0.01;
 
 /// Summary of an emulator's run.
@@ -19,18 +19,18 @@ pub struct Summary {
     /// Time 0 of schedules and traces: `start_ns`, or a later time set through [`crate::Begin`].
     #[serde(default)]
     pub schedule_start_ns: u64,
-    /// Time of the start in nanoseconds since 1970.
+    /// Time of the emulator's start, in ns since 1970.
     pub start_unix_ns: u64,
-    /// When this summary was made.
+    /// The time at which this summary was made.
     pub end_ns: u64,
     /// Whether the emulator has ended.
     pub finished: bool,
-    /// Whether the emulator kept time and lost nothing: at most 1 in 100 packets was late, and
-    /// every packet was delivered and logged. Otherwise the measurement is not reliable.
+    /// Whether a measurement with this emulator is reliable. True: at most 1 in 100 packets was
+    /// late, and every packet was delivered and logged.
     pub on_time: bool,
-    /// The reasons why `on_time` is false, in words; empty if it is true.
+    /// The reasons why `on_time` is false, in words; empty if `on_time` is true.
     pub warnings: Vec<String>,
-    /// A packet counts as late if it is delivered more than this after it was due.
+    /// A packet counts as late if it is delivered later than this time after it was due.
     pub late_threshold_ns: u64,
     /// Whether the emulating thread had real-time scheduling.
     pub real_time: bool,
@@ -38,20 +38,21 @@ pub struct Summary {
     pub cpu_ns: u64,
     /// Processor time that the emulating thread spent polling.
     pub spin_ns: u64,
-    /// How long the thread was runnable but no core was free; null if the kernel does not report
-    /// it.
+    /// How long the emulating thread was runnable but no core was free; null if the kernel does not
+    /// report it.
     pub cpu_wait_ns: Option<u64>,
-    /// Packets to an address that no host on the opposite side has.
+    /// Number of dropped packets whose destination address no host on the opposite side has.
     pub unroutable_pkts: u64,
-    /// Packets that are not IPv4.
+    /// Number of dropped packets that were not IPv4.
     pub not_ipv4_pkts: u64,
-    /// Packets that were dropped because the emulator had too many at once.
+    /// Number of packets that were dropped because too many packets were in the emulator at the
+    /// same time.
     pub overflow_pkts: u64,
     /// Packets that a TUN device dropped before the emulator could read them; null if unknown.
     pub device_drops_pkts: Option<u64>,
     /// Rows that are missing in the log because the disk was too slow.
     pub log_lost_rows: u64,
-    /// Rows that the log contains.
+    /// Number of rows that the log contains.
     pub log_rows: u64,
     /// Packets that are missing in the capture because the disk was too slow.
     #[serde(default)]
@@ -60,10 +61,10 @@ pub struct Summary {
     pub directions: Vec<DirectionSummary>,
 }
 
-/// Counters of one direction.
+/// The counters of one direction of the emulator.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct DirectionSummary {
-    /// "forward" (left to right) or "reverse".
+    /// Name of the direction: "forward" (left to right) or "reverse".
     pub name: String,
     /// Packets offered to the link.
     pub arrived_pkts: u64,
@@ -73,9 +74,9 @@ pub struct DirectionSummary {
     pub sent_pkts: u64,
     /// Bytes completely transmitted by the link.
     pub sent_bytes: u64,
-    /// Packets lost or dropped by the link.
+    /// Packets that the link dropped: random losses and drops of its queue.
     pub dropped_pkts: u64,
-    /// Bytes lost or dropped by the link.
+    /// Bytes that the link dropped: random losses and drops of its queue.
     pub dropped_bytes: u64,
     /// Packets written to the receiver's device, including copies.
     pub delivered_pkts: u64,
@@ -83,7 +84,7 @@ pub struct DirectionSummary {
     pub undelivered_pkts: u64,
     /// Packets that were delivered later than `late_threshold_ns` allows.
     pub late_pkts: u64,
-    /// Lateness of the delivered packets.
+    /// By how much the delivered packets were late.
     pub departure_error: DepartureError,
     /// Largest length of the queue in bytes, waiting and in transmission.
     pub max_queue_bytes: u32,
@@ -93,7 +94,8 @@ pub struct DirectionSummary {
     pub queue_byte_us: u64,
 }
 
-/// Lateness of packets: delivery minus due time; null without packets.
+/// By how much packets were late: time of delivery minus the time at which they were due; null
+/// without packets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct DepartureError {
     /// Mean.
@@ -152,7 +154,7 @@ impl Summary {
         self.on_time = self.warnings.is_empty();
     }
 
-    /// Share of a core that the emulator used, including polling.
+    /// Fraction of a core's time that the emulator used, including polling.
     #[must_use]
     pub fn cpu_share(&self) -> f64 {
         self.cpu_ns as f64 / (self.end_ns - self.start_ns).max(1) as f64

@@ -1,5 +1,5 @@
-//! TUN devices for IPv4 packets without an additional header. The kernel segments large packets
-//! before they reach the device.
+//! Creates TUN devices, which pass IPv4 packets without an additional header. The kernel segments
+//! large packets before they reach such a device.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// Creates a TUN device in the network namespace of the calling thread. The device exists while the
-/// descriptor is open. Reads do not block.
+/// descriptor is open. Reads from the descriptor do not block.
 ///
 /// # Errors
 /// The name is too long or taken, the kernel has no TUN, or the privilege is missing.

@@ -1,4 +1,5 @@
-//! A direction in virtual time behaves like the simulator's link, and follows its file of changes.
+//! Tests that a direction in virtual time behaves like the simulator's link, and that it follows a
+//! file with changes of rate and delay.
 
 use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
 use headway_sim::net::link::Drop;
@@ -36,7 +37,7 @@ fn carried(outcome: Outcome) -> Carried {
     }
 }
 
-/// A file that is removed when the test ends.
+/// A temporary file, which is removed when the test ends.
 struct TempFile(std::path::PathBuf);
 
 impl TempFile {
@@ -127,8 +128,8 @@ fn rate_and_delay_follow_a_schedule() {
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
     let c = carried(offer(&mut d, 0, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
-    // from here on the link is ten times slower, and the packet is due no earlier than its
-    // predecessor
+    // From here on the link is ten times slower. This packet must not be due before the one that
+    // precedes it.
     let c = carried(offer(&mut d, 10 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
     let c = carried(offer(&mut d, 30 * MS, 1500, 0, false));
@@ -197,7 +198,8 @@ fn packets_with_ip_options_are_dropped_if_the_link_is_set_to() {
     }
 }
 
-/// Results for all held packets until `now_ns`, however late this call is.
+/// Collects what happened to all held packets until `now_ns`. The times are exact, however late
+/// this call is.
 fn turns(d: &mut Direction, now_ns: u64) -> Vec<(u32, Outcome)> {
     std::iter::from_fn(|| d.turn(now_ns)).collect()
 }
@@ -222,7 +224,7 @@ fn codel_holds_packets_until_their_turns_whose_times_do_not_depend_on_the_calls(
     assert_eq!(carried(first).depart_ns, 10 + MS);
     assert_eq!(d.turn_ns(), Some(10 + MS));
     assert!(turns(&mut d, 9 + MS).is_empty());
-    // although the call is 5 ms late, both packets left when the wire was free
+    // although the call is 5 ms late, both packets left the link as soon as it was free
     let late = turns(&mut d, 8 * MS);
     let times: Vec<_> = late
         .iter()
@@ -255,7 +257,7 @@ fn codel_drops_or_marks_a_standing_queue() {
                     other => panic!("{other:?}"),
                 }
             }
-            // offers 10 % more than the link carries
+            // offer 10 % more packets than the link carries
             for _ in 0..1 + u64::from(ms % 10 == 0) {
                 offer(&mut d, ms * MS, 1500, ecn, false);
             }
@@ -310,7 +312,7 @@ fn a_schedule_can_be_restarted() {
         }
         carried(offer(&mut d, now_ms * MS, 1500, 0, false)).depart_ns / MS
     };
-    // the link is ten times slower from 5 ms on; from 100 ms on it is fast again, for 5 ms
+    // the link is ten times slower from 5 ms until 100 ms, then fast for 5 ms
     assert_eq!([depart_ms(0, false), depart_ms(20, false)], [1, 30]);
     assert_eq!([depart_ms(100, true), depart_ms(120, false)], [101, 130]);
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(trace));

@@ -1,9 +1,9 @@
-//! The emulator in real time: how well it keeps time, how much it carries, and that it reports when
-//! it could not keep time. The asserted bounds are wide, because the machine may be busy; the
-//! measured values are printed.
+//! Tests the emulator in real time: how late it delivers packets, which rate it carries, and that
+//! it reports when it was too late. The asserted bounds are wide, because the machine may be busy.
+//! The tests print the measured values.
 //!
-//! It needs root, network namespaces, TUN devices, ip and iperf3. A failed measurement is repeated
-//! if cores were unavailable meanwhile (tests/machine.rs).
+//! The tests need root, network namespaces, TUN devices, ip and iperf3. A failed measurement is
+//! repeated if other work used the cores meanwhile (tests/machine.rs).
 
 mod common;
 #[path = "../../../tests/machine.rs"]
@@ -26,7 +26,8 @@ use headway_sim::scenario::LinkSpec;
 const LEFT: &str = "10.77.0.1";
 const RIGHT: &str = "10.78.0.1";
 
-/// Held by a test while it runs, because two emulators at once would disturb each other.
+/// A lock that each test holds while it runs, because two emulators at the same time would disturb
+/// each other.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 macro_rules! need {
@@ -39,7 +40,8 @@ macro_rules! need {
     };
 }
 
-/// Returns the result of a measurement. On a machine that is too busy it ends the test.
+/// Returns the result of a measurement. If the machine was too busy for the measurement, ends the
+/// test as skipped.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -175,7 +177,8 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
         pair.bulk(2);
         pair.stop()
     };
-    // the measurement is repeated if the writer thread got too little time, so that rows were lost
+    // repeat the measurement if rows of the log were lost because the writer thread got too little
+    // processor time
     let summary = measured!("rows", run, |summary| summary.log_lost_rows == 0);
     let rows = read_log(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -197,7 +200,7 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
         }
         let carried: Vec<_> = rows.iter().filter(|r| r.outcome == 0).collect();
         for pair in carried.windows(2) {
-            // a packet starts on the wire when it has arrived and its predecessor has left
+            // a packet's transmission starts when it has arrived and the packet before it has left
             let start_ns = pair[1].arrived_ns.max(pair[0].departed_ns);
             let transmit_ns = (u64::from(pair[1].ip_bytes) * 8_000_000_000).div_ceil(5_000_000);
             assert_eq!(pair[1].departed_ns, start_ns + transmit_ns);
@@ -275,8 +278,8 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
         std::fs::remove_file(&file).unwrap();
         rows
     };
-    // the host sends SYN, ACK and data; after the SYN-ACK, each packet leaves the host's access
-    // link after its predecessor
+    // The host sends SYN, ACK and data. After the SYN-ACK, each of its packets leaves the access
+    // link after the packet before it.
     let of = |rows: &[Row], link: u8| -> Vec<Row> {
         rows.iter().filter(|r| r.link == link).cloned().collect()
     };
@@ -293,8 +296,8 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
         .iter()
         .map(|r| (r.ip_bytes, r.arrived_ns))
         .collect();
-    // the second and third packet of 1500 bytes are read faster than the host's access link can
-    // send them
+    // the emulator reads the second and third packet of 1500 bytes sooner than the host's access
+    // link could send them
     assert_eq!(arrived[3].0, 1500);
     assert!(arrived[3].1 - arrived[2].1 >= 12_000, "{arrived:?}");
 }
@@ -319,7 +322,7 @@ fn packets_to_unknown_addresses_are_counted() {
     assert_eq!(summary.directions[0].arrived_pkts, 0);
 }
 
-/// The rate in bit/s that iperf3 received over 1 Gbit/s and 200 ms.
+/// Runs iperf3 over a path of 1 Gbit/s and 200 ms. Returns the received rate in bit/s.
 fn received_bps() -> f64 {
     let link = r#"{"rate_bps": 1000000000, "delay_ns": 100000000, "limit_bytes": 25000000}"#;
     let pair = Pair::new(link, |_| {});
@@ -373,8 +376,8 @@ fn first_of_all() {
 #[test]
 fn lateness_is_reported_when_the_machine_is_overloaded() {
     need!(missing());
-    // more busy threads than cores, with the emulator's priority; the threads of the transfer have
-    // the same priority, so they are slow but do not stall
+    // Start more busy threads than the machine has cores, with the emulator's priority. The threads
+    // of the transfer have the same priority, so the transfer is slow but does not stall.
     let cores = thread::available_parallelism().unwrap().get();
     let busy = Arc::new(AtomicBool::new(true));
     let hogs: Vec<_> = (0..6 * cores)

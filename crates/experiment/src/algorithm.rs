@@ -25,8 +25,8 @@ pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     path.ends_with(".c").then_some((path, content))
 }
 
-/// The name of an algorithm as labels show it. For a user's file it has neither folder nor content
-/// hash.
+/// The name that labels show for an algorithm. For a user's file it contains neither the folder nor
+/// the content hash.
 #[must_use]
 pub fn plain(name: &str) -> &str {
     file_of(name).map_or(name, |(path, _)| {
@@ -54,7 +54,7 @@ impl Tunable {
         self.unit == "bool"
     }
 
-    /// The value that has this name. None if the unit gives no names, or not this one.
+    /// The value that has this name. None if the unit gives no names, or does not give this name.
     fn choice(&self, written: &str) -> Option<usize> {
         if !self.unit.contains('|') {
             return None;
@@ -125,8 +125,8 @@ pub struct Algorithm {
 /// and the path.
 pub type LoadFile = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
 
-/// All names that text can use. The caller passes them, because it knows which algorithms were
-/// built.
+/// All names that a flow or queue, written as text, can use. The caller passes them, because it
+/// knows which algorithms were built in.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Congestion controls.
@@ -139,7 +139,7 @@ pub struct Known {
     pub routers: Vec<Algorithm>,
     /// Names of stack profiles.
     pub stacks: Vec<String>,
-    /// Function that reads users' files; None: files are not allowed.
+    /// Function that reads users' own files; None: such files are not allowed.
     pub load_file: Option<LoadFile>,
 }
 
@@ -257,7 +257,7 @@ impl Known {
             });
         }
         let owners = self.owners(name, startup)?;
-        // from here on, the name of a user's file includes its content hash
+        // from here on, the name of a user's own file includes its content hash
         let named = |at: usize| owners[at].name.clone();
         Ok(Named {
             name: named(0),

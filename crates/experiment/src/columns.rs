@@ -11,7 +11,8 @@ pub(crate) struct Column {
     pub name: &'static str,
     /// The largest number.
     pub most: u64,
-    /// Error message if a value is missing. None: values, or the whole column, may be missing.
+    /// Error message for a line without a value in this column. None: single values, or the whole
+    /// column, may be missing.
     pub needed: Option<&'static str>,
 }
 
@@ -54,7 +55,8 @@ pub(crate) fn read<const N: usize>(
     columns: &[Column; N],
     mut row: impl FnMut(usize, [Option<u64>; N]) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
-    // For each position in a line, its column. Empty before the first line is read.
+    // For each field of a line, the column to which it belongs. Empty before the first line is
+    // read.
     let mut order = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.map_err(|error| Refused::new(format!("line {number}: {error}")))?;

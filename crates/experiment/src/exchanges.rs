@@ -12,8 +12,8 @@ pub const NONE: u32 = u32::MAX;
 /// Largest number of exchanges in a file.
 pub const MAX_EXCHANGES: usize = 100_000_000;
 
-/// Largest number of connections in a file that two live programs can run: the number of ports that
-/// one end can use.
+/// Largest number of connections in a file that two live programs can run: the number of TCP ports
+/// that one end can use.
 pub const MAX_CONNECTIONS_LIVE: usize = 32_768;
 
 /// The columns of a file.
@@ -40,16 +40,17 @@ pub struct Exchanges {
     pub request_bytes: Vec<u64>,
     /// Size of the response per exchange.
     pub response_bytes: Vec<u64>,
-    /// Per exchange: time from the end of the request to the response. If the list is empty, all
-    /// these times are 0.
+    /// Per exchange: time from the arrival of the request to the response. If the list is empty,
+    /// all these times are 0.
     pub serve_ns: Vec<u64>,
     /// Per exchange: time from the end of the response until the next exchange may begin.
     pub think_ns: Vec<u64>,
     /// Per exchange: time within which the response should arrive; 0: no deadline. If the list is
     /// empty, no exchange has a deadline.
     pub deadline_ns: Vec<u64>,
-    /// Per exchange: the exchange for which it waits, in addition to the one before on its
-    /// connection; [`NONE`]: no other. If the list is empty, no exchange waits for another one.
+    /// Per exchange: another exchange that it waits for, in addition to the previous one on its
+    /// connection; [`NONE`]: no other. If the list is empty, no exchange waits for an exchange on
+    /// another connection.
     pub after: Vec<u32>,
 }
 
@@ -119,7 +120,7 @@ impl Exchanges {
 }
 
 /// Finds an exchange that can never begin, because it waits for exchanges that in turn wait for it.
-/// Each exchange waits for the one before on its connection, and for the one in `after`.
+/// Each exchange waits for the previous one on its connection, and for the one in `after`.
 /// `exchanges` has the number of exchanges per connection.
 #[must_use]
 pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
@@ -135,7 +136,7 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
         }
         first = end;
     }
-    // The exchanges that wait for the same exchange form a list through `next_of`.
+    // The exchanges that wait for the same exchange form a linked list through `next_of`.
     let mut first_of = vec![NONE; total];
     let mut next_of = vec![NONE; total];
     for (at, &of) in after.iter().enumerate().filter(|(_, &of)| of != NONE) {
@@ -161,7 +162,7 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
     (0..total).find(|&at| waits_for[at] > 0 && after[at] != NONE)
 }
 
-/// What is known while a file is being read.
+/// What is known about the exchanges while the file is being read.
 #[derive(Default)]
 struct Reading {
     read: Exchanges,

@@ -15,23 +15,23 @@ use crate::text::{quoted, shorten, unknown, Refused};
 /// Types of the values that options can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bits per second, more than 0.
+    /// A rate in bits per second, more than 0.
     Rate,
     /// Nanoseconds, 0 or more.
     Time,
     /// Nanoseconds, more than 0.
     Length,
-    /// Bytes, from the first to the second of these numbers.
+    /// A size in bytes, from the first to the second of these numbers.
     Size(u64, u64),
     /// On or off.
     Switch,
-    /// A whole number that is not below this one.
+    /// A whole number of at least this value.
     Whole(u64),
     /// Any printable text.
     Name,
     /// Names of nodes, separated by hyphens.
     Nodes,
-    /// A profile of the TCP endpoint.
+    /// The name of a stack profile, which is a version of the TCP endpoint.
     Stack,
     /// One of the listed words.
     Word(&'static [&'static str]),
@@ -223,7 +223,7 @@ impl Kind {
     }
 }
 
-/// The names of [`FLOW_OPTIONS`].
+/// The names of all [`FLOW_OPTIONS`].
 fn option_names() -> Vec<&'static str> {
     FLOW_OPTIONS.iter().map(|(name, _)| *name).collect()
 }

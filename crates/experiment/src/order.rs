@@ -6,13 +6,14 @@ use crate::exchanges::NONE;
 /// Which exchanges of a file are over, and which exchanges wait for which.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Per exchange: the exchange for which it waits; [`NONE`]: only the one before on its
-    /// connection. If the list is empty, no exchange waits for one on another connection.
+    /// Per exchange: the exchange on another connection that it waits for; [`NONE`]: it waits only
+    /// for the previous one on its connection. If the list is empty, no exchange waits for an
+    /// exchange on another connection.
     after: Vec<u32>,
     /// Per exchange: whether the exchange is over, including its think time.
     over: Vec<bool>,
-    /// Per exchange: where its part of `waiting` begins. One more entry has the end of the last
-    /// part.
+    /// Per exchange: index in `waiting` at which the exchanges that wait for it begin. One more
+    /// entry has the end of the last part.
     first_waiting: Vec<u32>,
     /// Numbers of the exchanges that wait, grouped by the exchange for which they wait.
     waiting: Vec<u32>,
@@ -47,7 +48,7 @@ impl Order {
         }
     }
 
-    /// Whether an exchange still waits for an exchange other than the one before it on its
+    /// Whether an exchange still waits for an exchange other than the previous one on its
     /// connection.
     #[must_use]
     pub fn blocks(&self, exchange: u32) -> bool {
@@ -55,7 +56,7 @@ impl Order {
         after.is_some_and(|of| of != NONE && !self.over[of as usize])
     }
 
-    /// Notes that an exchange is over; returns the number of exchanges that wait for it, which
+    /// Records that an exchange is over. Returns the number of exchanges that wait for it, which
     /// [`Order::waiting`] lists.
     pub fn is_over(&mut self, exchange: u32) -> usize {
         if let Some(over) = self.over.get_mut(exchange as usize) {

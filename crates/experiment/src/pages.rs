@@ -37,8 +37,8 @@ pub struct Pages {
     pub response_bytes: Vec<u64>,
     /// Per object: the server's processing time. If the list is empty, all these times are 0.
     pub serve_ns: Vec<u64>,
-    /// Per object: time from when it is revealed until it is requested. If the list is empty, all
-    /// these times are 0.
+    /// Per object: time from the arrival of the object that refers to it (reveals it) until its
+    /// request. If the list is empty, all these times are 0.
     pub start_ns: Vec<u64>,
     /// Per object: the earlier object of its page that reveals it; [`NONE`]: it is known when the
     /// page begins.
@@ -68,7 +68,7 @@ impl Pages {
     }
 }
 
-/// What is known while a file is being read.
+/// What is known about the pages while the file is being read.
 #[derive(Default)]
 struct Reading {
     read: Pages,

@@ -10,8 +10,8 @@ pub fn halves_ns(rtt_ns: u64) -> (u64, u64) {
     (there_ns, rtt_ns - there_ns)
 }
 
-/// Propagation of a round trip over the longest route of a network and through the access links of
-/// both hosts, as the bandwidth-delay product counts it. A flow's own extra delay is not included.
+/// Propagation delay of a round trip over the longest route of a network and over both hosts' access
+/// links. The bandwidth-delay product uses this delay. A flow's own extra delay is not included.
 #[must_use]
 pub fn base_rtt_ns(graph: &Graph, access_delay_ns: u64) -> u64 {
     graph.base_rtt_ns().saturating_add(4 * access_delay_ns)

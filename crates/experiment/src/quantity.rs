@@ -62,7 +62,8 @@ pub const TIMES_SHOWN: &str = "ns, us, ms, s, min, h";
 /// Units of sizes that error messages list.
 pub const SIZES_SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB";
 
-/// Largest power of ten of a quantity's first digit, before or after the decimal point.
+/// Largest power of ten of a quantity's first digit. The digit may be before or after the decimal
+/// point.
 const MAX_MAGNITUDE: i64 = 30;
 /// Largest number of significant digits in a quantity: a 64-bit number has no more.
 const MAX_DIGITS: usize = 20;
@@ -88,7 +89,7 @@ impl Number {
         let Ok(power) = u32::try_from(-i64::from(self.exponent)) else {
             return product.checked_mul(10_u128.checked_pow(self.exponent.unsigned_abs())?);
         };
-        // 10³⁹ is more than 2¹²⁸, and more than twice any product
+        // no overflow: 10³⁹ is more than 2¹²⁸, and more than twice any product
         let Some(divisor) = 10_u128.checked_pow(power) else {
             return Some(0);
         };
@@ -184,7 +185,7 @@ fn number_end(text: &str) -> Option<usize> {
     } else if before == 0 {
         return None;
     }
-    // in "1e3 bit/s" the e begins an exponent, in "1exabyte" it begins the unit
+    // the letter e begins an exponent in "1e3 bit/s", and a unit in "1exabyte"
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
         let from = at + 1 + sign;
@@ -227,7 +228,7 @@ fn decimal(number: &str, text: &str) -> Result<Number, Refused> {
             exponent: 0,
         });
     }
-    // the power of ten of the first digit, and of the last digit that is not 0
+    // computes the powers of ten of the first digit and of the last digit that is not 0
     let leading = power + significant.len() as i64 - after.len() as i64 - 1;
     if leading > MAX_MAGNITUDE {
         return Err(too("large"));

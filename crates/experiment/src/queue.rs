@@ -9,7 +9,7 @@ use crate::text::{quoted, Refused};
 const SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB, pkts, BDP";
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// The limit of a queue, as it is written.
+/// The limit of a queue, as the user has written it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// In IP bytes.

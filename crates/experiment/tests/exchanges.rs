@@ -41,8 +41,7 @@ fn errors_name_the_line_and_the_column() {
         ("1,,1,5,\n\n1,7,1,5,\n", "line 4, start_ns: 7 is not allowed; only in a connection's first line"),
         ("1,,1,5,\n2,,1,5,2\n", "line 3, after: 2 is not allowed; exchanges are counted from 0 to 1"),
         ("1,,1,5,\n2,,1,5,1\n", "line 3, after: 1 is not allowed; it would wait for itself"),
-        // the second exchange of connection 1 waits for that of connection 2, which waits for it in
-        // turn
+        // the second exchange of connection 1 and that of connection 2 wait for each other
         ("1,,1,5,\n1,,1,5,2\n2,,1,5,1\n", "line 3, after: 2 is not allowed; it would wait for itself"),
         ("1,,1125899906842624,5,\n1,,1,5,\n", "line 3, request_bytes: 1125899906842625 is not allowed; at most 1125899906842624 bytes in all"),
         ("", "the file has no exchange; a line of column names and one per exchange are needed"),

@@ -17,7 +17,7 @@ pub enum ContractCall {
     Control = 9,
     Monitor = 10,
 }
-/// The input and output of a call.
+/// The input and output of one call of the contract.
 #[repr(C)]
 #[derive(Clone)]
 pub struct Situation {
@@ -59,15 +59,15 @@ pub struct PathKey {
 pub struct Path {
     /// CLOCK_MONOTONIC.
     pub saved_ns: u64,
-    /// Packets delivered in one smallest round trip.
+    /// Packets that the path delivered in one smallest round trip.
     pub cwnd_pkts: u32,
-    /// 0: a connection has taken it.
+    /// Smallest round trip; 0: a connection has taken this entry.
     pub min_rtt_us: u32,
-    /// Payload of one packet.
+    /// Payload bytes of one packet.
     pub pkt_bytes: u32,
     pub unused: u32,
 }
-/// How long an entry is valid; 0: nothing is remembered.
+/// The lifetime of an entry; 0: nothing is remembered.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Manager {
@@ -96,7 +96,8 @@ pub struct Recent {
     pub count: u64,
     pub requests: [RecentRequest; 16usize],
 }
-/// Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes.
+/// A record: 72 bytes without holes. crates/kernel/src/mechanisms/sampler and
+/// python/headway/backends read it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Sample {
@@ -130,11 +131,11 @@ pub struct Sample {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SampleConfig {
-    /// Lowest chosen server port; selects the sockets whose peer has it.
+    /// Lowest server port of the connections to record.
     pub first_port: u32,
     pub last_port: u32,
-    /// ACKs that change neither cwnd nor ssthresh nor retransmissions are recorded at
-    /// most once in this time.
+    /// ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are
+    /// recorded at most once in this time.
     pub gap_ns: u32,
     /// 1: also record the servers' sockets.
     pub both_ends: u32,

@@ -25,7 +25,7 @@ mod arrows;
 pub mod attach;
 pub mod benches;
 pub mod cli;
-// `make mirrors` writes this module; some of its items are not used here
+// `make mirrors` generates this module; this crate does not use all of its items
 #[allow(dead_code, non_camel_case_types)]
 mod generated;
 pub mod mechanisms;

@@ -1,4 +1,4 @@
-//! `headwayctl`: the part of Headway that needs root.
+//! The program `headwayctl`: the part of Headway that changes the running kernel and needs root.
 
 use std::process::ExitCode;
 

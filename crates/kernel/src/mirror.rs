@@ -11,7 +11,7 @@ use crate::uapi;
 /// # Safety
 /// Every bit pattern must be a valid value, and all bytes must be initialized.
 pub unsafe trait Plain: Copy {
-    /// Reads the value at the beginning of these bytes.
+    /// Reads the structure from the beginning of these bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
         // SAFETY: the slice holds this many bytes, and any bytes are a valid value.
@@ -45,11 +45,11 @@ unsafe impl Plain for uapi::InetDiagReqV2 {}
 unsafe impl Plain for linux_raw_sys::net::tcp_info {}
 
 impl Prefix {
-    /// The prefix's address.
+    /// The address in a prefix.
     pub fn ipv6(&self) -> Ipv6Addr {
         let mut octets = [0; 16];
         for (place, word) in octets.chunks_exact_mut(4).zip(self.address) {
-            // the words are in network byte order already
+            // the words of the address are in network byte order already
             place.copy_from_slice(&word.to_ne_bytes());
         }
         octets.into()

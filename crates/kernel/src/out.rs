@@ -1,5 +1,6 @@
-//! Prints the output of commands. It is no error if the reader closes the pipe early. If the device
-//! is full, the command reports an error once, after its work is done.
+//! Prints the output of commands. If the reader closes the pipe early, that is not an error. If
+//! writing fails for another reason, such as a full disk, the command still completes its work and
+//! then reports one error.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::Failure;
 
-/// The first error that prevented printing.
+/// The first error with which printing failed.
 static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Prints a line, as `println!` does, and never panics.
@@ -23,12 +24,12 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     note(io::stdout().write_fmt(format_args!("{text}\n")));
 }
 
-/// Writes out everything printed so far.
+/// Flushes the standard output.
 pub(crate) fn flush() {
     note(io::stdout().flush());
 }
 
-/// Records the result of a write.
+/// Records the error of a write to standard output, if it is the first.
 pub(crate) fn note(result: io::Result<()>) {
     if let Err(error) = result {
         let mut failure = FAILURE.lock().unwrap_or_else(|e| e.into_inner());
@@ -36,7 +37,7 @@ pub(crate) fn note(result: io::Result<()>) {
     }
 }
 
-/// Returns an error if output was lost, except if its reader closed the pipe.
+/// Fails if some output was not written. It is no failure if the reader closed the pipe.
 ///
 /// # Errors
 /// Output could not be written although its reader was still there.

@@ -27,8 +27,8 @@ pub struct TcpStartupInfo {
     pub application_type: core::ffi::c_uchar,
     pub stabilize_throughput: core::ffi::c_uchar,
     pub grant: core::ffi::c_uchar,
-    /// 1: asked_bps was set by the application.
+    /// 1: the application has set asked_bps itself.
     pub from_application: core::ffi::c_uchar,
-    /// Pacing rate of the start; 0: not paced.
+    /// Rate at which the start was paced; 0: the start was not paced.
     pub started_bps: core::ffi::c_ulonglong,
 }

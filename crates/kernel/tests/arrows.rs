@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules, lowest first. Modules in one line may use each other. The test fails if a file in
-/// `src` belongs to none of these modules.
+/// The crate's modules, lowest first. Modules in one line may use each other. The test fails if a
+/// file in `src` belongs to none of these modules.
 const LAYERS: [&[&str]; 9] = [
     &["error", "skipped", "generated", "uapi", "socket_options"],
     &["out", "mirror"],
@@ -32,8 +32,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names of the modules that a file uses: every word after `crate::` in its code, including the
-/// words of a list in braces.
+/// Returns the names of the modules that a file uses: every word after `crate::` in the file's
+/// code, including the words of a list in braces.
 fn modules_named_in(text: &str) -> Vec<String> {
     let code: Vec<&str> = text
         .lines()

@@ -1,8 +1,8 @@
-//! headwayctl on the running kernel: attach, status, replace, detach, with TCP connections in
-//! network namespaces that the test makes.
+//! Tests headwayctl on the running kernel: attach, status, replace and detach, with TCP connections
+//! in the tests' own network namespaces.
 //!
-//! It measures the cost of an ACK over one second, and accepts 10 ns to 100 us. A failed
-//! measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
+//! One test measures the processor time per ACK over one second, and accepts 10 ns to 100 us. A
+//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::os::fd::AsRawFd as _;
@@ -14,7 +14,7 @@ use crate::lab::{attached, chosen, fails, headwayctl, json, left_over, one_line,
 use headway_kernel::{objects, ControlObject};
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapType, Object};
 
-/// Enough for a few dozen ACKs.
+/// How many bytes to transfer: enough for a few dozen ACKs.
 const SOME_BYTES: u64 = 4_000_000;
 
 fn nothing_is_left() {
@@ -68,12 +68,12 @@ fn an_attached_control_outlives_its_command_and_is_counted() {
     assert!(entry["counters"]["acks"].as_u64().unwrap() > 20, "{entry}");
     assert_eq!(entry["used_in"][0]["namespace"], lab.name.as_str());
     assert_eq!(entry["used_in"][0]["sockets"], 1);
-    assert_eq!(entry["references"], 2); // one of the socket, one of the link
+    assert_eq!(entry["references"], 2); // one for the socket, one for the BPF link
 
     succeeds(&["detach", "hwt_a"]);
     assert!(attached("hwt_a").is_none());
     assert_eq!(json(&["status"])["lingering"][0]["references"], 1);
-    // the open connection keeps the detached control
+    // the open connection keeps the detached congestion control
     let connection = connection.carry(SOME_BYTES);
     assert_eq!(chosen(&connection.out), "hwt_a");
     drop(connection);
@@ -110,7 +110,7 @@ fn a_connection_survives_a_replacement_without_a_wrong_byte() {
     assert_eq!(after["counters"]["connections"], 0);
     let status = json(&["status"]);
     assert_eq!(status["lingering"][0]["map_id"], before["map_id"]);
-    // new connections use the new control, also through the namespace's default
+    // new connections use the new congestion control, also those that use the namespace's default
     let new = lab.connect(None);
     let new = new.carry(SOME_BYTES);
     assert!(acks() > Some(20));
@@ -163,7 +163,7 @@ fn detach_restores_the_first_default() {
     lab.netns.set_default_control("hwt_d").unwrap();
     succeeds(&["detach", "hwt_c"]);
     assert_eq!(lab.default(), "hwt_d");
-    // no namespace has a detached control as its default
+    // no namespace has the detached congestion control as its default
     nothing_is_left();
     assert_eq!(lab.default(), "reno");
 }
@@ -191,7 +191,8 @@ fn a_dry_run_changes_nothing() {
     nothing_is_left();
 }
 
-/// Attaches the control with large state without headwayctl, like another program.
+/// Attaches a congestion control with large state to the kernel without headwayctl, as another
+/// program might.
 fn attach_without_headwayctl() -> (Object, Link) {
     // the build sets the environment variables with the paths when it makes the objects
     let leaked = |path: Option<&str>| -> &'static [u8] {
@@ -201,7 +202,7 @@ fn attach_without_headwayctl() -> (Object, Link) {
     let large = ControlObject {
         name: "cubic_ls",
         control: "cubic",
-        // a startup of the build; the object contains the test's startup instead
+        // name a startup of the build, although the object contains the test's startup instead
         startup: Some("slow-start"),
         needs_ecn: false,
         binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
@@ -260,14 +261,14 @@ fn state_too_large_for_the_socket_is_in_a_map() {
         .lookup(&connection.out.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
         .unwrap()
         .unwrap();
-    // the startup counts ACKs in the last word of its state, which is the last part of the map's
-    // value
+    // The test's startup counts ACKs in the last word of its state, which is at the end of the
+    // map's value.
     let last = state.len() - 8;
     let acks = u64::from_ne_bytes(state[last..].try_into().unwrap());
     assert!(acks > 20, "{acks}");
     let entry = attached("hwt_large").unwrap();
     assert_eq!(entry["counters"]["acks"], acks);
-    // if the socket selects the control again, the control's state begins with zeros
+    // if the socket selects the congestion control again, its state begins with zeros
     lab::choose(&connection.out, "reno").unwrap();
     lab::choose(&connection.out, "hwt_large").unwrap();
     let state = storage
@@ -323,7 +324,7 @@ fn errors_are_one_line_with_a_status() {
         let line = fails(arguments, 2);
         assert!(line.contains(word), "{line}");
     }
-    // attaching under the name of a kernel's control fails
+    // attaching fails under the name of a congestion control that the kernel has itself
     let reno = |arguments: &[&str]| {
         let mut command = headwayctl(arguments);
         command.env("HEADWAY_SCOPE", "reno").output().unwrap()

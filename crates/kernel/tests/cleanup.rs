@@ -1,5 +1,5 @@
-//! Tests that commands leave nothing behind, even if they fail or are killed. If something cannot
-//! be removed, an error names it.
+//! Tests that commands leave nothing behind, even if they fail or are killed. If a command cannot
+//! remove something, its error names that thing.
 
 use crate::{common, lab};
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ fn up() -> Value {
     json(&["testbed", "up", "--name", NAME])
 }
 
-/// Processes in a namespace.
+/// The ids of the processes in a network namespace.
 fn inside(inode: u64) -> usize {
     let list = fs::read_dir("/proc").unwrap().flatten();
     list.filter(|e| fs::metadata(e.path().join("ns/net")).is_ok_and(|m| m.ino() == inode))
@@ -53,8 +53,8 @@ fn programs_that_start_others_and_ignore_signals_end() {
     assert!(!Path::new(ROOT).exists());
 }
 
-/// A frozen cgroup (version 1), whose processes even SIGKILL does not end. None: this machine has
-/// only cgroup2, in which SIGKILL ends frozen processes.
+/// A frozen cgroup of version 1. Even SIGKILL does not end the processes in it. None: this machine
+/// has only cgroup2, in which SIGKILL ends frozen processes.
 struct Frozen(std::path::PathBuf);
 
 impl Frozen {
@@ -105,7 +105,7 @@ fn processes_that_do_not_end_are_named_and_left_for_the_next_down() {
                 "{line}"
             );
             let status = json(&["testbed", "status"]);
-            // the other testbed was removed
+            // the other testbed, without frozen processes, was removed
             assert_eq!(status["testbeds"].as_array().unwrap().len(), 1);
             assert_eq!(status["testbeds"][0]["alive"], true);
         }
@@ -140,7 +140,7 @@ fn an_emulator_whose_state_is_lost_is_listed_and_removed() {
         assert!(!Path::new(&format!("/run/netns/headway-{NAME}-left1")).exists());
         assert!(!Path::new(ROOT).exists());
     }
-    // the state file and the namespaces' names are lost, so only the emulator's process is left
+    // remove the state file and the namespaces' names, so that only the emulator's process is left
     let pid = up()["emulator"]["pid"].as_u64().unwrap();
     fs::remove_dir_all(ROOT).unwrap();
     for side in ["left1", "right1"] {
@@ -150,7 +150,7 @@ fn an_emulator_whose_state_is_lost_is_listed_and_removed() {
     assert!(!is_running(pid));
 }
 
-/// Mounts a small, full file system on a folder until the value is dropped.
+/// A small, full file system that is mounted on a folder until this value is dropped.
 struct Full(String);
 
 impl Full {
@@ -189,13 +189,14 @@ fn attach_that_cannot_record_the_default_leaves_nothing_attached() {
         assert!(line.contains("No space left"), "{line}");
         assert_eq!(attached("hwt_d"), None);
         assert_eq!(lab.default(), "reno");
-        // a failed replacement does not change the attached control
+        // a failed replacement does not change the attached congestion control
         succeeds(&["attach", "cubic", "--name", "hwt_d"]);
         fails(&attach, 1);
         assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
         succeeds(&["detach", "hwt_d"]);
     }
-    // if the replacement's link cannot be pinned, the old control is restored
+    // if the new congestion control's BPF link cannot be pinned, the old congestion control is
+    // restored
     succeeds(&["attach", "htcp", "--name", "hwt_d"]);
     let pin = format!("{ROOT}/bpf/hwt_d");
     let c_pin = std::ffi::CString::new(pin.as_str()).unwrap();
@@ -234,7 +235,8 @@ fn commands_without_effect_leave_no_file() {
         succeeds(arguments);
         assert!(!Path::new(ROOT).exists(), "{arguments:?}");
     }
-    // a name without a namespace, as if `up` had been killed before it could mount the namespace
+    // make the file of a namespace's name without a namespace, as if `testbed up` had been killed
+    // before the mount
     up();
     let host = format!("/run/netns/headway-{NAME}-left1");
     lab::ip(&["netns", "del", &format!("headway-{NAME}-left1")]);
@@ -274,7 +276,7 @@ fn a_lock_is_roots_alone_and_a_waiting_command_names_its_holder() {
     assert!(waiting.wait().unwrap().success());
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 
-    // a lock's file that is a symbolic link is refused
+    // commands refuse a lock file that is a symbolic link
     let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
     fs::write(&target, "kept").unwrap();
     fs::DirBuilder::new().mode(0o755).create(ROOT).unwrap();
@@ -349,7 +351,7 @@ fn removing_a_testbed_removes_only_the_files_of_its_killed_proxies() {
     let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
     assert!(killed.success());
     first.wait().unwrap();
-    // the files of a second killed proxy, whose rules are in another namespace
+    // keep the files of a second killed proxy, whose rules are in another namespace
     let folder = format!("{ROOT}/pep");
     let other = Netns::find(&lab.name).unwrap().identity;
     for (file, text) in [

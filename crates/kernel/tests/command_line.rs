@@ -15,7 +15,7 @@ fn nothing_is_left() {
     assert_eq!(left_over(), Vec::<String>::new());
 }
 
-/// Lines that the kernel logs from now on.
+/// Reads the lines that the kernel logs after this value was made.
 struct KernelLog(File);
 
 impl KernelLog {
@@ -45,8 +45,8 @@ impl KernelLog {
 }
 
 fn a_control_is_found_by_the_name_that_users_type() {
-    // without a scope, the kernel's name is the control's own name if the kernel has no control of
-    // that name
+    // without a scope, the name in the kernel is the congestion control's own name, unless the
+    // kernel already has one of that name
     let planned = |choice: &str| -> Value {
         let mut command = headwayctl(&["attach", choice, "--dry-run", "--json"]);
         let output = command.env_remove("HEADWAY_SCOPE").output().unwrap();
@@ -63,7 +63,8 @@ fn a_control_is_found_by_the_name_that_users_type() {
     }
     assert_eq!(planned("htcp+hystart")["name"], "htcp_hs");
 
-    // in a scope, names begin with the scope, and commands find controls without the scope, too
+    // with a scope, names in the kernel begin with it, but commands also find congestion controls
+    // by the name without it
     let outcome = json(&["attach", "htcp"]);
     let name = outcome["name"].as_str().unwrap();
     assert!(name.starts_with("hwt_htcp_"), "{name}");
@@ -157,8 +158,8 @@ fn hints_are_stored_as_given_and_end_with_detach() {
     nothing_is_left();
 }
 
-/// Carries some bytes from the left host to the right one. `options` may select another control
-/// than the hosts' default.
+/// Carries some bytes from the left host to the right one. `options` may select another congestion
+/// control than the hosts' default.
 fn carry(testbed: &str, control: &[&str]) {
     let exec = |host: &str, arguments: &[&str]| {
         let program = env!("CARGO_BIN_EXE_headwayctl");
@@ -227,8 +228,8 @@ fn a_testbed_attaches_its_control_and_detaches_it() {
         "{entry}"
     );
 
-    // a second testbed uses the same attached control, given by the name that users type; the
-    // control is detached with the second testbed
+    // A second testbed uses the same attached congestion control, given by the name that users
+    // type. It is detached when the second testbed is removed.
     let line = {
         let all = words(&up(two, "htcp:adaptive_backoff=on"));
         fails(&all.iter().map(String::as_str).collect::<Vec<_>>(), 2)
@@ -250,7 +251,8 @@ fn a_testbed_attaches_its_control_and_detaches_it() {
     assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());
     succeeds(&["detach", "--all"]);
-    // the control was the default of namespaces, which the kernel removes after a while
+    // the congestion control was the default of the removed testbed's namespaces, which the kernel
+    // deletes only after a while
     lab::wait_until("nothing is left", || left_over().is_empty());
     nothing_is_left();
 }

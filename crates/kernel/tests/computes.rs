@@ -1,5 +1,6 @@
-//! Checks every object with the running kernel's verifier, and compares its results with those of
-//! the native binding. The tests measure no time, so other work may run at the same time.
+//! Suites that check every eBPF object with the running kernel's verifier, and compare its results
+//! with those of the native code. The tests measure no time, so other work may run at the same
+//! time.
 
 mod common;
 mod contract;

@@ -1,7 +1,7 @@
-//! Tests that every control with every startup has the same outputs in both bindings, native and
-//! eBPF, in a list of situations. Tunables at the ends of their ranges are tested only for each
-//! control with its default startup, and for each startup with CUBIC; with HEADWAY_LONG=1 for all
-//! combinations.
+//! Tests that every congestion control with every startup has the same outputs as native code and
+//! as eBPF, in a list of situations. Tunables at the ends of their ranges are tested for each
+//! control with its default startup, and for each startup with CUBIC. With HEADWAY_LONG=1 they are
+//! tested for all pairs of a control and a startup.
 
 mod situations;
 
@@ -13,7 +13,7 @@ use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
 use situations::{situations, Situation, Step};
 
-/// A rate sample for an ACK, with arbitrary values that are derived from the ACK's numbers.
+/// Makes a rate sample for an ACK. Its arbitrary values are derived from the ACK's numbers.
 fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     let bits = ack.acked_pkts.wrapping_mul(0x9e37_79b9) ^ ack.rtt_us.unsigned_abs();
     conn.delivered_us = conn.now_us;
@@ -38,10 +38,11 @@ fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     }
 }
 
-/// The seed of the monitor's first values: much spare capacity, and one connection that starts.
+/// The seed of the first values of a monitor. With it they mean much spare capacity, and one
+/// connection that starts.
 const FIRST: u32 = 0xe078_f70f;
 
-/// Arbitrary values of a monitor; sometimes they mean that no monitor exists.
+/// Makes arbitrary values of a monitor. Sometimes the values mean that no monitor exists.
 fn monitor_of(random: u32) -> Monitor {
     let bits = u64::from(random);
     Monitor {
@@ -58,8 +59,8 @@ fn monitor_of(random: u32) -> Monitor {
     }
 }
 
-/// Makes the calls of a stack in a situation, through `call`, which uses either binding. Returns
-/// the outputs of all calls.
+/// Makes those calls to a congestion control that a TCP stack makes in a situation. `call` makes
+/// one call, in native code or in eBPF. Returns the outputs of all calls.
 fn drive(
     situation: &Situation,
     takes_samples: bool,
@@ -75,7 +76,7 @@ fn drive(
     };
     tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
-    // the monitor's data precedes the first transmission
+    // the monitor's data comes before the first transmission
     if takes_samples {
         tell(&mut conn, Call::Monitor(monitor_of(FIRST)));
     }
@@ -210,7 +211,8 @@ fn ebpf(
     })
 }
 
-/// Whether a control with this startup is also tested with tunables at the ends of their ranges.
+/// Whether a congestion control with this startup is also tested with tunables at the ends of their
+/// ranges.
 fn has_extremes(pair: &ControlObject) -> bool {
     pair.control == "cubic"
         || pair.startup == control(pair.control).unwrap().startup
@@ -234,7 +236,7 @@ fn settings(pair: &ControlObject) -> Vec<Vec<(String, u32)>> {
         .collect()
 }
 
-/// All situations, each without and with pacing by the stack.
+/// All situations. Each occurs twice: without and with pacing by the TCP stack.
 fn variants() -> Vec<Situation> {
     let mut list = Vec::new();
     for paced in [0, 1] {
@@ -270,8 +272,8 @@ fn both_bindings_agree(pair: &ControlObject) {
     println!("{}: {compared} outputs are identical", pair.name);
 }
 
-/// The tests' binding for a control with or without rate samples and startup. The build sets the
-/// paths.
+/// Finds the object file of the tests' binding, for congestion controls with or without rate
+/// samples and with or without a startup. The build sets the paths.
 fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
     let path = match (takes_samples, joined) {
         (true, _) => option_env!("HEADWAY_CONTRACT_SAMPLES"),
@@ -293,7 +295,8 @@ fn another_control_differs() {
     assert!(differ > situations().len() / 2, "{differ}");
 }
 
-/// Checks that each situation changes the window; otherwise it would compare nothing.
+/// Checks that each situation changes the congestion window. Otherwise a comparison in this
+/// situation would prove nothing.
 fn every_situation_changes_the_window() {
     let pair = objects()
         .unwrap()

@@ -1,6 +1,6 @@
-//! Tests a control that needs ECN (tests/controls) on the kernel. It must negotiate ECN although
-//! the namespace's setting is unchanged. Its packets must be the same as in the simulator
-//! (crates/sim/tests/further/ecn_controls.rs).
+//! Tests a congestion control that needs ECN (tests/controls) on the kernel. Its connections must
+//! negotiate ECN although the namespace's sysctl for ECN is unchanged. Their packets must be the
+//! same as in the simulator (crates/sim/tests/further/ecn_controls.rs).
 
 use crate::common;
 use std::io::{self, Read as _, Write as _};
@@ -20,15 +20,15 @@ const CWR: u8 = 128;
 const ECT_0: u8 = 2;
 const BYTES: usize = 200_000;
 
-/// Attaches the test's control as if it were one of the algorithms of the build.
+/// Attaches the test's congestion control as if it were one of the build's.
 fn attach() -> (Object, Link) {
     let reno = objects().unwrap().iter().find(|o| o.name == "reno_ss");
     let reno = reno.unwrap();
-    // the build sets it with the objects
+    // the build sets this variable to the object's path
     let path = option_env!("HEADWAY_ASKS_ECN").unwrap_or_default();
     let object = ControlObject {
         name: "asks_ecn_ss",
-        control: "reno", // a name that this build knows; it does not know the test's control
+        control: "reno", // any name that the build knows
         startup: reno.startup,
         needs_ecn: true,
         binding: reno.binding,
@@ -41,7 +41,7 @@ fn attach() -> (Object, Link) {
     (object, link)
 }
 
-/// The fields of one packet.
+/// The fields of a captured packet that the test compares.
 #[derive(Clone, Copy, Debug)]
 struct CapturedPacket {
     opener: bool,
@@ -50,7 +50,7 @@ struct CapturedPacket {
     has_data: bool,
 }
 
-/// The packets of a connection to a port, among those that a packet socket has received.
+/// Selects the packets of the connection to a port, among those that a packet socket has received.
 fn seen(tap: &OwnedFd, port: u16) -> Vec<CapturedPacket> {
     let mut list = Vec::new();
     for frame in frames(tap) {
@@ -70,7 +70,8 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<CapturedPacket> {
     list
 }
 
-/// Carries some bytes over a connection. Returns its packets and the sender's window.
+/// Carries some bytes over a connection. Returns the connection's packets and the sender's
+/// congestion window.
 fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<CapturedPacket>, u32) {
     let carry = || {
         let tap = packets_of("lo", libc::ETH_P_ALL)?;
@@ -120,7 +121,7 @@ fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
     Ok(tcp_info(socket)?.0.tcpi_snd_cwnd)
 }
 
-/// Splits packets into the SYN, the SYN-ACK, and the packets after them.
+/// Splits a connection's packets into the SYN, the SYN-ACK, and all later packets.
 fn parts(all: &[CapturedPacket]) -> (CapturedPacket, CapturedPacket, Vec<CapturedPacket>) {
     let first = |flags: u8| {
         let mut of_kind = all.iter().filter(|s| s.flags & (SYN | ACK) == flags);

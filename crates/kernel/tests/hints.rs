@@ -1,6 +1,6 @@
 //! Tests the socket options of include/headway.h on the running kernel, and the default hints of
-//! prefixes. Options read back as they were set, invalid options get the same errors as the
-//! kernel's own options, and `detach --all` removes everything.
+//! prefixes. Options must read back as they were set, invalid values must cause the same errors as
+//! with the kernel's own options, and `detach --all` must remove everything.
 
 use crate::common;
 use std::io;
@@ -31,9 +31,9 @@ fn number(result: io::Result<()>) -> Option<i32> {
     result.unwrap_err().raw_os_error()
 }
 
-/// Checks that the options are not accepted in this cgroup. If another session accepts them at the
-/// root of all cgroups, they are accepted everywhere; the test then reports that it could not check
-/// this.
+/// Checks that the socket options are not accepted in this cgroup. If another session on this
+/// machine has attached them at the root cgroup, they are accepted everywhere. The test then
+/// reports that it could not check this.
 fn nobody_takes_them() {
     let answer = set(&socket(), RATE, 1u32);
     if answer.is_ok() {
@@ -129,7 +129,8 @@ fn the_longest_prefix_applies_unless_the_application_sets_a_value() {
     let nothing = |_: &TcpStream| ();
     let says = |option, value: u32| move |s: &TcpStream| set(s, option, value).unwrap();
     assert_eq!(asked([127, 0, 0, 1], &nothing), 10_000_000);
-    // the prefix's type is low priority, which never starts fast
+    // the default hints of the prefix have the type low priority, with which a connection never
+    // starts fast
     assert_eq!(asked([127, 0, 0, 9], &nothing), 0);
     assert_eq!(asked([127, 0, 0, 9], &says(TYPE, 1)), 20_000_000);
     assert_eq!(asked([127, 0, 0, 1], &says(TYPE, 0)), 0); // the standard type
@@ -245,7 +246,7 @@ fn the_example_in_c_runs_with_hints_and_without() {
     let output = upload();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("1000000 bytes in "), "{text}");
-    // no rate is granted, because the system's congestion control is not Headway's
+    // no rate is granted, because the socket uses a congestion control that is not Headway's
     let granted = "\nasked for 10000000 bit/s, granted 0 bit/s, started at 0 bit/s\n";
     assert!(text.ends_with(granted), "{text}");
     assert!(output.stderr.is_empty());

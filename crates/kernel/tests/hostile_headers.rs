@@ -1,6 +1,7 @@
-//! Tests with headers of router-controlled protocols as an attacker may build them. Every router's
-//! program gets them packet by packet (BPF_PROG_TEST_RUN). On a live path they also pass a router
-//! to hosts whose sockets send and answer such headers. HEADWAY_FUZZ sets their number.
+//! Tests routers and hosts with hostile headers of router-assisted protocols, as an attacker might
+//! build them. The program of every router gets such headers in single packets (BPF_PROG_TEST_RUN).
+//! On a live path, packets with such headers pass a router to hosts whose sockets send and answer
+//! these headers. HEADWAY_FUZZ sets the number of packets.
 
 mod conversation;
 mod forged;
@@ -22,7 +23,7 @@ use forged::{options, packet, unharmed, Segment, TCP_BYTES};
 
 const RATE_BPS: u64 = 10_000_000;
 
-/// The routers whose headers are in TCP options or ECN bits.
+/// The router algorithms whose headers are in TCP options or ECN bits.
 fn protocols() -> Vec<(&'static RouterInfo, &'static HeaderInfo)> {
     let with_header = |router: &'static RouterInfo| Some((router, header(router.header?).ok()?));
     let mut all: Vec<_> = routers().iter().filter_map(with_header).collect();
@@ -64,8 +65,8 @@ fn hostile_headers_harm_no_packet() {
             changed += u64::from(sent != went_on);
         }
         println!("{}: {changed} headers were rewritten", router.name);
-        // routers with a header in the ECN bits may change none, because their load level changes
-        // more slowly than this test runs
+        // Routers whose header is in the ECN bits may change no packet, because their load level
+        // changes more slowly than this test runs.
         assert!(
             changed > 0 || info.carrier == Carrier::EcnBits,
             "{}",
@@ -74,7 +75,7 @@ fn hostile_headers_harm_no_packet() {
     }
 }
 
-/// The sum of error counters of a host (/proc/net/snmp).
+/// Adds up error counters of a host (/proc/net/snmp).
 fn errors(path: &RoutedPath) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
     let text = path.sink.netns.inside(read).unwrap();
@@ -110,8 +111,8 @@ fn hostile_headers_harm_no_connection() {
     assert_eq!(complaints(), before, "dmesg says more");
 }
 
-/// Waits until `status` reports that `n` connections of the control have fallen back to their
-/// loss-based law.
+/// Waits until `headwayctl status` reports that `n` connections of the congestion control have
+/// fallen back to loss-based control.
 fn wait_until_alone(n: u64, what: &str) {
     lab::wait_until(&format!("{n} of them {what}"), || {
         json(&["status"])["endpoints"][0]["counters"]["alone"] == n
@@ -127,8 +128,8 @@ fn a_flow_falls_back_without_a_router_and_status_reports_it() {
         let name = format!("hwt_{}", control.name);
         succeeds(&["attach", control.name, "--name", &name]);
         path.source.netns.set_default_control(&name).unwrap();
-        // VCP only falls back if round trips show a queue; without a queue, a missing header looks
-        // like low load
+        // VCP falls back only if round-trip times show a queue. Without a queue, it takes a missing
+        // header for low load.
         let narrow = "tbf rate 2mbit burst 5kb limit 60kb";
         path.router
             .tc(&format!("qdisc add dev {ROUTER_OUT} root {narrow}"))

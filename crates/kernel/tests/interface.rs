@@ -1,7 +1,8 @@
-//! Tests the application interface on the running kernel: downloads over an emulated path of 50
-//! Mbit/s and 100 ms, whose server sets socket options before it responds. The tests measure how
-//! long downloads take and their initial rates, which may differ by 5 % from the exact rates. A
-//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
+//! Tests the socket options with which applications give hints, on the running kernel. The tests
+//! download over an emulated path of 50 Mbit/s and 100 ms from a server that sets such options
+//! before it responds. The tests measure how long downloads take and their initial rates, which may
+//! differ by 5 % from the exact rates. A failed measurement is repeated if other work used the
+//! cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::io::{Read as _, Write as _};
@@ -19,7 +20,8 @@ const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const CLIENT_PREFIX: &str = "10.78.0.0/16";
 const BYTES: usize = 500_000;
 
-/// The path and a cgroup whose processes may set hints; both are removed when the value is dropped.
+/// The emulated path, and a cgroup whose processes may set hints. Both are removed when this value
+/// is dropped.
 struct Path {
     _cgroup: Cgroup,
 }
@@ -42,7 +44,7 @@ impl Path {
             format!("net.ipv4.tcp_wmem={buffers}"),
             "net.ipv4.tcp_no_metrics_save=1".to_owned(),
         ];
-        // a failed run may have left it
+        // a failed run may have left this testbed
         let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output();
         let mut up = vec!["testbed", "up", "--name", TESTBED];
         up.extend(["--rate", "50mbit", "--rtt", "100ms", "--buffer", "2000000B"]);
@@ -59,8 +61,8 @@ impl Path {
         Netns::find(&format!("headway-{TESTBED}-{name}")).unwrap()
     }
 
-    /// Runs a download. The server calls `say` when it has received the request, and responds in
-    /// one write.
+    /// Runs a download. The server calls `say`, which sets socket options, when it has received the
+    /// request. Then it responds with one write.
     fn download(&self, control: &str, say: impl Fn(&TcpStream) + Send + 'static) -> Seen {
         let listener = Self::side("left1")
             .inside(|| {
@@ -99,8 +101,8 @@ impl Path {
         seen
     }
 
-    /// Like `download`, but the download must take a time in this range, on a machine that is not
-    /// disturbed.
+    /// Like `download`, but checks that the download takes a time in this range. Repeats it if
+    /// other work used the cores.
     fn download_in(
         &self,
         ms: RangeInclusive<u64>,
@@ -112,7 +114,8 @@ impl Path {
         })
     }
 
-    /// Like `download`, but the results must fulfil `is_right`, on a machine that is not disturbed.
+    /// Like `download`, but checks that the results fulfil `is_right`. Repeats it if other work
+    /// used the cores.
     fn download_as(
         &self,
         what: &str,
@@ -124,8 +127,8 @@ impl Path {
     }
 }
 
-/// Whether a startup's rate is within 5 % of the exact rate. They differ because the kernel
-/// measures the path's round trip.
+/// Whether a startup's rate is within 5 % of the exact rate. The two rates differ because the
+/// startup uses the round-trip time that the kernel measured.
 fn is_about(rate_bps: u64, exact_bps: u64) -> bool {
     rate_bps.abs_diff(exact_bps) < exact_bps / 20
 }
@@ -152,7 +155,7 @@ fn ssthresh_pkts(stream: &TcpStream) -> u32 {
 fn nothing(_: &TcpStream) {}
 
 /// Sets the deadline of a response that has to arrive `total_ms` after the client sent the request.
-/// Half a round trip of that time, 50 ms, has passed when the server reads the request.
+/// When the server reads the request, half a round trip (50 ms) of that time has passed.
 fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     move |stream| {
         set(stream, VOLUME, BYTES as u64).unwrap();
@@ -166,7 +169,7 @@ fn a_deadline_is_met_if_possible_and_otherwise_slow_start_is_used() {
     let path = Path::new();
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_ms"]);
     for total_ms in [250, 400] {
-        // the download may take until the deadline, plus 10 ms for a shared machine
+        // the download may take until the deadline, plus 10 ms because the machine is shared
         let ms = total_ms / 2 + 1..=total_ms + 10;
         let exact_bps = 346 * 1500 * 8 * 1000 / (total_ms - 100);
         let what = format!("{exact_bps} bit/s and {ms:?} ms");
@@ -193,8 +196,8 @@ fn a_sufficient_rate_ends_slow_start() {
     let steady = path.download_as("ssthresh of 83 to 85 packets", "hwt_ms", rate(1), |seen| {
         (83..86).contains(&seen.ssthresh_pkts)
     });
-    // with stabilize, 83 of the 263 packets that are left after the first round trip leave in the
-    // second; without it more
+    // With the tunable stabilize, 83 of the 263 remaining packets leave in the second round trip,
+    // and more without it.
     let sooner = format!("sooner than in {} ms", steady.took_ms);
     let eager = path.download_as(&sooner, "hwt_ms", rate(0), |seen| {
         seen.took_ms < steady.took_ms
@@ -263,7 +266,7 @@ fn a_paths_window_is_remembered_for_its_lifetime() {
         seen
     };
     let twice = || {
-        // forgets the paths of an earlier measurement
+        // forget the paths that an earlier measurement saved
         let _ = lab::headwayctl(&["hints", "forget"]).output();
         succeeds(&["hints", "remember", "2s"]);
         assert_eq!(saved(), serde_json::Value::Null);
@@ -277,9 +280,9 @@ fn a_paths_window_is_remembered_for_its_lifetime() {
     common::holds(what, twice, |(first, saved, second)| {
         let [rtt_us, rate_bps] = ["min_rtt_us", "rate_bps"].map(|n| saved[n].as_u64().unwrap());
         let with_headers_bps = rate_bps * 1500 / 1448;
-        // bounds: the last round trips of slow start carried a few hundred packets each. The base
-        // RTT is 100 ms; the measured minimum may be some microseconds shorter, because TCP reads
-        // its clock late when it sends.
+        // Bounds of cwnd and RTT: the last round trips of slow start carried a few hundred packets
+        // each. The base RTT is 100 ms; the measured minimum may be some microseconds shorter,
+        // because TCP reads its clock late when it sends.
         (99_900..110_000).contains(&rtt_us)
             && (5_000_000..50_000_000).contains(&rate_bps)
             && second.info.started_bps.abs_diff(with_headers_bps) < rate_bps / 50

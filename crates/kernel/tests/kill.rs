@@ -1,4 +1,4 @@
-//! Tests with headwayctl killed at random moments: `detach --all` must remove everything that is
+//! Tests that kill headwayctl at random moments: `detach --all` must remove everything that is
 //! left, and connections of other programs must continue. HEADWAY_KILLS sets the number of kills,
 //! HEADWAY_SWAPS the number of swaps under traffic.
 
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
 
-/// The commands to kill, one after the other. Some of them replace or detach what an earlier
-/// command has attached.
+/// The commands that the tests kill, one after the other. Some of them replace or detach what an
+/// earlier command has attached.
 fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     vec![
         vec!["attach", "cubic", "--name", "hwt_k", "--default-in", netns],
@@ -31,8 +31,8 @@ fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     ]
 }
 
-/// A random number below n. It differs between runs, so that many runs together kill at every
-/// moment.
+/// Draws a random number below n. The numbers differ between runs, so that many runs together kill
+/// at every moment.
 fn random(n: u64) -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new()
@@ -41,7 +41,7 @@ fn random(n: u64) -> u64 {
         % n
 }
 
-/// The number of repetitions from the environment; 20 by default.
+/// Reads the number of repetitions from the environment; 20 by default.
 fn number(variable: &str) -> u32 {
     let text = std::env::var(variable).ok();
     text.map_or(20, |text| text.parse().expect("it is a number"))
@@ -51,7 +51,7 @@ fn kills_leave_nothing() {
     let kills = number("HEADWAY_KILLS");
     let lab = Lab::new();
     let cgroup = Cgroup::enter();
-    cgroup.leave(); // the connection below is outside the cgroup and does not use Headway
+    cgroup.leave(); // open the connection below outside the cgroup, so that it does not use Headway
     let other = lab.connect(None);
     let (killing, ends) = std::sync::mpsc::channel::<()>();
     let other = other.carry_while(move || ends.try_recv() == Err(TryRecvError::Empty));
@@ -147,7 +147,7 @@ fn hot_swaps_under_traffic_harm_no_connection() {
     let start = Instant::now();
     for i in 0..swaps as usize {
         if i % 10 == 0 {
-            // a connection that starts with the present control, and stays open while the control
+            // this connection starts with the present congestion control, and stays open while that
             // is replaced many times
             let each = Duration::from_millis(300) + start.elapsed() / (i as u32 + 1) * 20;
             let until = Instant::now() + each;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* A startup whose state does not fit into icsk_ca_priv together with CUBIC's: slow start that
- * counts ACKs in the last word of its state. */
+/* A startup for a test: slow start that counts ACKs in the last word of its state. This state and
+ * CUBIC's together do not fit into icsk_ca_priv. */
 #include "port/bpf/kernel.h"
 #include "port/cc.h"
 

@@ -1,7 +1,7 @@
-//! Suites on the running kernel that measure rates and durations, which other work on the cores
-//! disturbs. A failed measurement is repeated if other work used the cores meanwhile
-//! (tests/machine.rs). With HEADWAY_BESIDE set, the test fails at once instead, and has to be run
-//! again without other tests beside it.
+//! Test suites on the running kernel that measure rates and durations. Other work on the cores
+//! disturbs these measurements. A failed measurement is repeated if other work used the cores
+//! meanwhile (tests/machine.rs). With HEADWAY_BESIDE set, a disturbed test fails at once instead,
+//! and has to be run again without other tests at the same time.
 
 mod attach;
 mod common;

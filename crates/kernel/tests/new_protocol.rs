@@ -27,7 +27,7 @@ use serde_json::Value;
 use transfer::Transfer;
 
 const CONTROL: &str = "hwt_explicit_ss";
-/// The size of a full packet with timestamps and the protocol's header, and the size of its
+/// Sizes in bytes of a full packet with timestamps and the protocol's header, and of the packet's
 /// payload.
 const IP_BYTES: f64 = 1500.0;
 const PAYLOAD_BYTES: f64 = 1500.0 - 20.0 - 20.0 - 12.0 - 12.0;
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files that differ from the commit, including new files.
+/// The files of the work tree that differ from the commit, including new files.
 fn changes() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=all"]);
@@ -46,7 +46,7 @@ fn changes() -> Option<String> {
         .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
 }
 
-/// Builds headwayctl with the protocol's folders.
+/// Builds headwayctl with the folders that contain the new protocol.
 fn build() -> PathBuf {
     let (_, folder) = further::built(Path::new(env!("CARGO_TARGET_TMPDIR")), "kernel_further");
     folder.join("headwayctl")
@@ -73,8 +73,8 @@ impl Built {
         self.route(path, "explicit-rate", &format!("rate_kbps={rate_kbps}"));
     }
 
-    /// Attaches a router's algorithm at the router's device to the sink. The configured link is
-    /// faster than the traffic.
+    /// Attaches a router algorithm to the router's device that leads to the sink. The configured
+    /// link rate is higher than the traffic's.
     fn route(&self, path: &RoutedPath, name: &str, set: &str) {
         let netns = path.router.path();
         let at = ["--netns", &netns, "--dev", ROUTER_OUT];
@@ -82,7 +82,7 @@ impl Built {
         self.succeeds(&[&["router", name], &link[..], &at].concat());
     }
 
-    /// Starts to write headers at a host's device.
+    /// Attaches the program that writes headers to a host's device.
     fn let_out(&self, host: &Namespace) {
         let netns = host.path();
         self.succeeds(&["host", "headers", "--netns", &netns, "--dev", HOST_DEVICE]);
@@ -93,12 +93,12 @@ impl Built {
     }
 }
 
-/// Measures for this time how many IP bits arrive per second.
+/// Measures for the given time how many bits of IP packets arrive per second.
 fn rate_bps(transfer: &Transfer, meanwhile: Duration) -> f64 {
     transfer.bytes_per_s(meanwhile) / PAYLOAD_BYTES * IP_BYTES * 8.0
 }
 
-/// Checks that the rate of a transfer is within a share of `want_bps`.
+/// Checks that the rate of a transfer differs from `want_bps` by at most a given fraction.
 fn has_rate(transfer: &Transfer, want_bps: f64, within: f64, meanwhile: Duration) {
     let measured = common::holds(
         &format!("of {want_bps} bit/s"),
@@ -116,7 +116,7 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     let transfer = Transfer::start(&path);
     for rate_kbps in [4000, 40_000, 10_000] {
         built.allow(&path, rate_kbps);
-        // wait, because buffers still contain data that was sent at the old rate
+        // wait first, because buffers still contain data that was sent at the old rate
         thread::sleep(Duration::from_millis(500));
         has_rate(
             &transfer,
@@ -146,8 +146,8 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// Tests that packets of sockets with other controls stay unchanged while the programs are
-/// attached.
+/// Tests that the attached programs do not change packets of sockets with other congestion
+/// controls.
 fn sockets_with_other_controls_send_no_header(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "explicit"]);
@@ -236,8 +236,8 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// Tests a router that uses the device's own queue. A virtual queue at the configured rate would be
-/// empty.
+/// Tests a router that takes the backlog of the device as its queue. A virtual queue at the
+/// configured rate would be empty in this test.
 fn the_queue_may_be_the_devices_own(built: &Built) {
     const LIMIT_BYTES: u64 = 60_000;
     let path = RoutedPath::new(true).unwrap();
@@ -310,8 +310,8 @@ fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// For a frame with an ACK: the number of SACK blocks, and whether the protocol's header is
-/// present.
+/// Parses a frame with an ACK. Returns the number of SACK blocks, and whether the ACK has the
+/// protocol's header.
 fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     let ip = frame.get(14..)?;
     let tcp = ip.get(usize::from(ip[0] & 15) * 4..)?;
@@ -341,8 +341,8 @@ fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     (ip[9] == 6 && data == 0 && tcp[13] == 16).then_some((blocks, answers))
 }
 
-/// Many packets are lost, so that ACKs have three SACK blocks, which with timestamps leave no room
-/// for the header.
+/// Tests ACKs whose SACK blocks leave no room for the header. Many packets are lost, so that ACKs
+/// have three SACK blocks besides timestamps.
 fn sack_blocks_give_way_to_the_answer(built: &Built) {
     for lets_out in [false, true] {
         let path = RoutedPath::new(true).unwrap();
@@ -401,7 +401,7 @@ fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
     assert_eq!(endpoints(), 1);
     let line = one_line(&built.output(&["attach", "explicit+hystart"]), 2);
     assert!(
-        line.contains("is sent by hwt_explicit_ss already"),
+        line.contains("hwt_explicit_ss already sends the header"),
         "{line}"
     );
     built.succeeds(&["attach", "reno", "--name", CONTROL]);
@@ -410,8 +410,7 @@ fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
     assert_eq!(endpoints(), 1);
     built.succeeds(&["detach", CONTROL]);
     assert_eq!(endpoints(), 0);
-    // as if a command had been killed halfway: the control is detached, but its program is still
-    // attached
+    // detach the congestion control but not its program, as if a command had been killed halfway
     built.succeeds(&["attach", "explicit"]);
     fs::remove_file(format!("/run/headway-hwt/bpf/{CONTROL}")).unwrap();
     lab::wait_until("the control is detached", || {

@@ -29,7 +29,7 @@ fn other_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&other(&[arguments, &["--json"]].concat())).unwrap()
 }
 
-/// Things that commands of the other scope have made; removed when the value is dropped.
+/// Things that commands of the other scope have made. They are removed when this value is dropped.
 struct Others;
 
 impl Drop for Others {
@@ -84,8 +84,7 @@ fn a_namespace_that_only_has_a_similar_name_stays() {
     assert!(named(foreign));
     ip(&["netns", "del", foreign]);
 
-    // a namespace of another program that has taken the name of a testbed's namespace is not
-    // removed either
+    // Another program's namespace that has the name of a testbed's namespace is not removed either.
     succeeds(&["testbed", "up", "--name", "hwt-foreign"]);
     ip(&["netns", "del", foreign]);
     ip(&["netns", "add", foreign]);
@@ -108,7 +107,7 @@ fn hints_of_another_scope_stay_attached() {
     };
     assert_eq!(places(json(&["hints", "list"])), [cgroup.name()]);
     assert_eq!(places(other_json(&["hints", "list"])), [cgroup.name()]);
-    // without a scope, nothing of a scope is detached
+    // a command without a scope detaches nothing that belongs to a scope
     let planned = in_scope("", &["hints", "detach", "--keep-defaults", "--dry-run"]);
     let printed = String::from_utf8(planned.stdout).unwrap();
     assert!(!printed.contains(cgroup.name()), "{printed}");
@@ -138,7 +137,7 @@ fn a_scope_is_a_whole_word() {
         Value::from([(); 0])
     );
 
-    // a scope this long would leave no room in controls' names in the kernel
+    // a scope this long would leave no room in the names of congestion controls
     for command in [
         &["status"][..],
         &["detach", "--all"],
@@ -168,8 +167,8 @@ fn unnamed_namespaces_are_distinguished() {
     assert_eq!(hosts.as_array().unwrap().len(), 1);
     assert_eq!(hosts[0]["complete"], true);
     one_line(&inside(0, &["detach", "--dev", "lo"]), 2);
-    // an unnamed namespace can be given by a path, or by its label in `status` while a process is
-    // in it
+    // A user can name an unnamed namespace by a path. While a process is in the namespace, also by
+    // its label in `headwayctl status`.
     succeeds(&["detach", "--dev", "lo", "--netns", &spaces[1].path()]);
     let output = inside(1, &["host", "quick-start", "--dev", "lo"]);
     assert!(output.status.success(), "{output:?}");
@@ -263,7 +262,7 @@ fn a_long_name_of_a_namespace_is_found() {
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 }
 
-/// Attaches a program that is not Headway's to a device's ingress; it passes all packets.
+/// Attaches a program that is not Headway's to a device's ingress. This program passes all packets.
 fn foreign_program(lab: &Lab) -> [OwnedFd; 2] {
     use libbpf_sys as sys;
     // two instructions: r0 = TCX_NEXT; exit
@@ -308,7 +307,8 @@ fn programs_and_processes_of_others_are_not_touched() {
     succeeds(&["detach", "--all"]);
     assert_eq!(device(), before);
 
-    // a process whose command line looks like an emulator's is not ended either
+    // commands do not end another program's process either, even if its command line looks like an
+    // emulator's
     let folder = std::env::temp_dir().join(format!("hwtest-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("testbed"), "while :; do sleep 0.1; done").unwrap();

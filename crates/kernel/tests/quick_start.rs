@@ -22,11 +22,11 @@ fn n(host: &Value, counter: &str) -> u64 {
 fn a_granted_rate_shortens_a_download_and_is_reported() {
     let mut whole = None;
     let mut downloads = || {
-        drop(whole.take()); // removes the path of an earlier measurement
+        drop(whole.take()); // remove the path of an earlier measurement
         let path = whole.insert(Path::with_hosts(true));
         path.router(&["--rate", "100mbit"]);
         let slow = path.download("cubic");
-        // until the router has forgotten the load of the first download
+        // wait until the router has forgotten the load of the first download
         std::thread::sleep(Duration::from_secs(2));
         (slow, path.download("hwq_qs"))
     };
@@ -82,8 +82,8 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
 fn a_request_with_data_costs_a_round_trip_more() {
     let mut whole = None;
     let mut download = || {
-        drop(whole.take()); // removes the path of an earlier measurement
-        let path = Path::with_hosts(false); // the volume of the responses is not announced
+        drop(whole.take()); // remove the path of an earlier measurement
+        let path = Path::with_hosts(false); // the server announces no volume
         path.router(&["--rate", "100mbit"]);
         let cgroup = Cgroup::enter();
         succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
@@ -120,7 +120,7 @@ fn a_grant_is_not_passed_on_to_the_next_connection() {
 
 fn a_router_that_does_not_take_part_is_detected() {
     let path = Path::with_hosts(true);
-    // only the first of the two routers takes part, at the server's device
+    // only the first of the two routers takes part in Quick-Start: the one at the server's device
     let first = [
         "router",
         "attach",
@@ -162,7 +162,7 @@ fn if_options_are_dropped_the_connection_starts_without_them() {
         .unwrap();
     assert!(nft.wait().unwrap().success());
     let took = path.download("hwq_qs");
-    // longer than a second, because the SYN-ACK was retransmitted
+    // the download takes longer than a second, because the SYN-ACK was retransmitted
     assert!(took > Duration::from_secs(1), "{took:?}");
     let server = path.host(SERVER);
     assert_eq!(n(&server, "requests"), 1);
@@ -228,8 +228,8 @@ fn wireshark_reads_what_is_on_the_wire() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    // ignore this complaint: Linux writes a checksum of 0 as 0xffff, which is equivalent, but
-    // tshark reports it as bad
+    // Ignore this warning of tshark. Linux writes a checksum of 0 as 0xffff, which is equivalent,
+    // but tshark calls it bad.
     let bad = tshark(&[
         "-Y",
         "ip.checksum.status == 0 || (tcp.checksum.status == 0 && tcp.checksum != 0xffff)",
@@ -268,7 +268,7 @@ fn programs_end_with_their_device_or_by_command() {
     lab::wait_until("a program is detached", || {
         path.host(SERVER)["complete"] == false
     });
-    // removing a testbed only removes the programs at devices of the testbed's hosts
+    // removing a testbed removes only those programs that are at devices of its hosts
     assert_eq!(path.host(CLIENT)["complete"], true);
     succeeds(&["testbed", "down", TESTBED]);
     let status = json(&["status"]);

@@ -19,8 +19,8 @@ const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const RECEIVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const PORT: u16 = 5001;
-/// The rate code that the server requests (the rate is 40 kbit/s times 2 to this power), and the
-/// code to which the router lowers it.
+/// The rate code that the server requests, and the rate code to which the router lowers the
+/// request. A code's rate is 40 kbit/s times 2 to the power of the code.
 const ASKED: u8 = 8;
 const APPROVED: u8 = 5;
 const REQUEST_OPTION: u8 = 25;
@@ -35,10 +35,11 @@ fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// A server that requests rates, a router at its device, and opposite a device without an IP stack.
+/// A server that requests rates, a router at the server's device, and on the other side a device
+/// without an IP stack, at which the test is the receiver.
 struct Path {
-    /// The server's socket. It is None while the path is removed, because an open socket would keep
-    /// its control.
+    /// The server's socket. None while the path is removed, because an open socket would still use
+    /// its congestion control.
     listener: Option<TcpListener>,
     raw: OwnedFd,
     next_port: u16,
@@ -130,7 +131,8 @@ impl Path {
         }
     }
 
-    /// Connects and answers the request in the SYN-ACK with the result of `lie`.
+    /// Connects to the server, and answers the rate request in the server's SYN-ACK with what `lie`
+    /// returns.
     fn connect(&mut self, lie: impl Fn(&Request) -> (u8, u32)) {
         let port = self.next_port;
         self.next_port += 1;
@@ -191,7 +193,7 @@ fn remove() {
     }
 }
 
-/// A request as it arrives, after the router has lowered it.
+/// A rate request as it arrives at the receiver, after the router has lowered the rate.
 struct Request {
     code: u8,
     nonce: u32,
@@ -239,7 +241,7 @@ fn checksum(mut sum: u32) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-/// An IPv4 packet from the receiver; `options` are whole words.
+/// Builds an IPv4 packet from the receiver. The length of `options` is a multiple of 4 bytes.
 fn segment(port: u16, (sequence, ack): (u32, u32), flags: u8, options: &[u8]) -> Vec<u8> {
     let tcp_bytes = 20 + options.len();
     let mut tcp = [port.to_be_bytes(), PORT.to_be_bytes()].concat();
@@ -257,8 +259,8 @@ fn segment(port: u16, (sequence, ack): (u32, u32), flags: u8, options: &[u8]) ->
     [ip, tcp].concat()
 }
 
-/// Whether the number of detected lies, `caught` of `n`, agrees with a probability within four
-/// standard deviations.
+/// Whether the number of detected lies, `caught` of `n`, is within four standard deviations of what
+/// this probability predicts.
 fn predicted(caught: u64, n: u64, probability: f64) -> bool {
     let (n, caught) = (n as f64, caught as f64);
     let deviation = (n * probability * (1.0 - probability)).sqrt();

@@ -1,9 +1,9 @@
-//! Tests with hostile packets through a live router to a live host. They pass from one namespace
+//! Tests a live router and a live host with hostile packets. The packets pass from one namespace
 //! over a router's namespace with `headwayctl router attach quick-start` to a namespace with
-//! `headwayctl host quick-start`. HEADWAY_FUZZ sets their number. One test measures how long a
-//! connection takes during a flood of requests: at most four seconds, if nine of ten packets of the
-//! flood reach the router. A failed measurement is repeated if other work used the cores meanwhile
-//! (tests/machine.rs).
+//! `headwayctl host quick-start`. HEADWAY_FUZZ sets the number of packets. One test measures how
+//! long a connection takes during a flood of requests: at most four seconds, if nine of ten packets
+//! of the flood reach the router. A failed measurement is repeated if other work used the cores
+//! meanwhile (tests/machine.rs).
 
 use crate::{common, wire};
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ const ETHERNET_BYTES: usize = 14;
 /// Bits per second that the router may grant: nine tenths of 1 Gbit/s.
 const GIVEN_BPS: u64 = 900_000_000;
 
-/// A path with the programs of router and host, which are detached when the value is dropped.
+/// A path with the eBPF programs of a router and a host, which are detached when this value is
+/// dropped.
 struct Lab {
     path: RoutedPath,
 }
@@ -47,7 +48,7 @@ impl Lab {
         lab
     }
 
-    /// Attaches a router that does not forget its grants during a test.
+    /// Attaches a router whose tunables are such that it does not forget its grants during a test.
     fn router(&self, algorithm: &str) {
         let mut words = vec![
             "router",
@@ -89,7 +90,7 @@ impl Drop for Lab {
     }
 }
 
-/// A packet socket at a host's device.
+/// Opens a packet socket at a host's device.
 fn socket(namespace: &Namespace, protocol: u16) -> OwnedFd {
     let make = || packets_of(HOST_DEVICE, i32::from(protocol));
     namespace.netns.inside(make).unwrap()
@@ -144,7 +145,7 @@ fn unharmed(sent: &[u8], came: &[u8]) {
                 "{sent:x?} became {came:x?}"
             );
         }
-        // a Quick-Start option that is no request, so it must not change
+        // this Quick-Start option is no request, so the router must not change it
         OPTION if end - start == 8 => requests += 1,
         OPTION => requests += 1,
         _ => {}
@@ -161,7 +162,8 @@ fn unharmed(sent: &[u8], came: &[u8]) {
     }
 }
 
-/// A packet to the sink with hostile IP options. The identification field has the packet's number.
+/// A packet to the sink with hostile IP options. The identification field of the IP header has the
+/// packet's number.
 fn attack(random: &mut Random, number: u16) -> Vec<u8> {
     // Linux drops packets with inconsistent options, so half of the packets get consistent options
     // with random contents
@@ -229,7 +231,7 @@ fn hostile_packets_harm_nothing_on_their_way() {
                 sent[usize::from(number)] = attack;
                 left -= 1;
             }
-            // packets whose processing the kernel deferred arrive together with later packets
+            // packets that the kernel processed late arrive together with later packets
             while let Some(bytes) = receive(&into, &mut frame) {
                 let packet = &frame[ETHERNET_BYTES..bytes];
                 if packet.len() < IP_BYTES || packet[12] != 10 || packet[13] != 80 {
@@ -237,7 +239,8 @@ fn hostile_packets_harm_nothing_on_their_way() {
                 }
                 let number = u16::from_be_bytes([packet[4], packet[5]]);
                 let attack = &sent[usize::from(number)];
-                // cut to IP's total length, because the frame may be longer
+                // cut the frame to the total length of the IP header, because the frame may be
+                // longer
                 let total = usize::from(u16::from_be_bytes([attack[2], attack[3]]));
                 let total = total.min(packet.len());
                 unharmed(&attack[..total.min(attack.len())], &packet[..total]);
@@ -259,7 +262,7 @@ fn hostile_packets_harm_nothing_on_their_way() {
 }
 
 /// The memory of each Quick-Start map in bytes, as the kernel reports it, by the map's id. Other
-/// programs on this machine may have such maps, too.
+/// programs on this machine may also have such maps.
 fn map_bytes() -> BTreeMap<u32, u64> {
     let mut bytes = BTreeMap::new();
     let mut id = 0u32;
@@ -289,7 +292,7 @@ fn map_bytes() -> BTreeMap<u32, u64> {
     bytes
 }
 
-/// A SYN to the sink that requests a rate, from an address that no host has.
+/// Builds a SYN to the sink that requests a rate. Its source is an address that no host has.
 fn request_of_nobody(random: &mut Random) -> Vec<u8> {
     let request = option(9, random.next() as u8, random.next() as u32 >> 2);
     let mut syn = packet(&request, 64, random.next() as u16 | 1024);
@@ -346,8 +349,8 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     };
     converse(b"ping");
     let out = socket(&lab.path.source, 0);
-    // sends the flood during 20 short connections; returns the SYNs sent, the requests at the
-    // router, and the longest connection
+    // Sends the flood during 20 short connections. Returns the number of SYNs sent, the number of
+    // requests at the router, and the time of the longest connection.
     let flooded = || {
         let requests = lab.count("requests");
         let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -385,7 +388,8 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
          {longest:?}; {} maps of Quick-Start have {bytes} bytes as before",
         now.len()
     );
-    // compare only maps that exist now: another test's maps may have been removed meanwhile
+    // compare only maps that still exist, because the maps of another test may have been removed
+    // meanwhile
     assert!(
         now.iter().all(|(id, bytes)| ours[id] == *bytes),
         "{ours:?} became {now:?}"

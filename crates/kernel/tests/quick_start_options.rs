@@ -1,7 +1,7 @@
-//! Tests Quick-Start's programs with single packets (BPF_PROG_TEST_RUN): the examples of RFC 4782,
-//! and many malformed options. HEADWAY_FUZZ sets their number. One test counts the packets of a
-//! slot of 100 ms, which must all be sent within the slot. It is repeated if other work used the
-//! cores meanwhile (tests/machine.rs). The other tests do not measure time.
+//! Tests the eBPF programs of Quick-Start with single packets (BPF_PROG_TEST_RUN): the examples of
+//! RFC 4782, and many malformed options. HEADWAY_FUZZ sets the number of malformed options. One
+//! test sends packets that must all be within one measuring slot of 100 ms. This test is repeated
+//! if other work used the cores meanwhile (tests/machine.rs). The other tests do not measure time.
 
 use crate::{common, wire};
 use std::time::Duration;
@@ -21,8 +21,8 @@ fn router(settings: &[(&str, &str)]) -> Trial {
     Trial::router("quick-start", 10_000_000, &settings).unwrap()
 }
 
-/// The option after the packet has passed a router. Checks that the rest of the packet is
-/// unchanged.
+/// Passes a packet through a router's program and returns its Quick-Start option. Checks that the
+/// rest of the packet is unchanged.
 fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     let sent = packet(bytes, 63, 1);
     let went_on = router.run("hw_router", &sent).unwrap();
@@ -53,15 +53,16 @@ fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
 }
 
 fn the_rfcs_option_is_read_and_lowered_as_specified() {
-    // a request for 5.12 Mbit/s with QS TTL 0x5a: 19 08 07 5A AA AA AA A8
+    // the test sends a request for 5.12 Mbit/s with QS TTL 0x5a: 19 08 07 5A AA AA AA A8
     let request = option(7, 0x5a, 0x2aaa_aaaa);
     assert_eq!(request, [0x19, 8, 7, 0x5a, 0xaa, 0xaa, 0xaa, 0xa8]);
-    // approved in full: QS TTL is one less, the nonce is unchanged
+    // the router approves the full rate: it decrements the QS TTL and does not change the nonce
     let wide = router(&[("capacity_kbps", "10000")]);
     assert_eq!(routed(&wide, &request), option(7, 0x59, 0x2aaa_aaaa));
-    // lowered to 1.28 Mbit/s: only the parts of the nonce for steps 7 and 6 are drawn anew
+    // the router lowers the rate to 1.28 Mbit/s: it draws only the nonce bits of steps 7 and 6
+    // again
     let mut drawn = std::collections::BTreeSet::new();
-    // with these settings, earlier grants and traffic do not reduce the next grant
+    // with these tunables, earlier grants and traffic do not reduce the next grant
     let narrow = router(&[
         ("capacity_kbps", "1300"),
         ("algorithm", "optimistic"),
@@ -74,16 +75,17 @@ fn the_rfcs_option_is_read_and_lowered_as_specified() {
         assert_eq!(changed & !(0xf << 10), 0, "{changed:x}");
         drawn.insert(changed >> 10);
     }
-    // all 16 values of these bits are drawn, except by chance in about 4 of 10^5 runs
+    // over many requests the router draws all 16 values of these bits, except by chance in about 4
+    // of 10^5 runs
     assert!(drawn.len() >= 12, "{drawn:?}");
-    // refused: rate, QS TTL and nonce are zero
+    // the router refuses the request: it sets rate, QS TTL and nonce to zero
     let closed = router(&[("capacity_kbps", "79")]);
     assert_eq!(routed(&closed, &request), option(0, 0, 0));
     // word 6 counts denials
     assert_eq!(closed.router_state().unwrap()[6], 1);
-    // QS TTL wraps modulo 256
+    // the router decrements the QS TTL modulo 256
     assert_eq!(routed(&wide, &option(1, 0, 0))[3], 255);
-    // a report passes unchanged: 19 08 85 00 AA AA AA A8
+    // a report of an approved rate passes the router unchanged: 19 08 85 00 AA AA AA A8
     let report = option(0x85, 0, 0x2aaa_aaaa);
     assert_eq!(routed(&wide, &report), report);
     // word 9 counts reports
@@ -94,7 +96,7 @@ fn the_rfcs_option_is_read_and_lowered_as_specified() {
         option
     };
     assert_eq!(routed(&wide, &reserved(report)), reserved(report));
-    let another = router(&[("capacity_kbps", "10000")]); // a router without earlier grants
+    let another = router(&[("capacity_kbps", "10000")]); // a router that has granted nothing yet
     assert_eq!(
         routed(&another, &reserved(request)),
         reserved(option(7, 0x59, 0x2aaa_aaaa))
@@ -105,8 +107,8 @@ fn the_rfcs_option_is_read_and_lowered_as_specified() {
     );
 }
 
-/// Tests that a slot's sample is the sum of all its packets, although packets are counted without
-/// reading the clock.
+/// Tests that a slot's sample of the load counts all packets of the slot, although the program
+/// counts most packets without reading the clock.
 fn a_sample_has_every_packet_of_its_slot() {
     const SLOT: Duration = Duration::from_millis(100);
     let router = router(&[

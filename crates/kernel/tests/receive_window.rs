@@ -1,8 +1,8 @@
 //! Tests the ways to avoid a small receive window on the running kernel (the thesis' section 5.2),
 //! and the benchmark that measures them. The study receive-window compares the results with the
-//! thesis. The tests measure how long transfers take: a transfer that avoids the window must be at
-//! least 150 ms shorter. A failed measurement is repeated if other work used the cores meanwhile
-//! (tests/machine.rs).
+//! thesis. The tests measure how long transfers take: a transfer that avoids the small window must
+//! be at least 150 ms shorter. A failed measurement is repeated if other work used the cores
+//! meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use crate::lab::{fails, json, left_attached, succeeds, Cgroup};
 use headway_kernel::benches::receive_window::{Hosts, Setting, Transferred};
 
-/// Size of a transfer: 139 packets. The path's bandwidth-delay product is 166 packets.
+/// Size of a transfer in bytes: 139 packets. The path's bandwidth-delay product is 166 packets.
 const BYTES: usize = 200_000;
 
-/// Hosts whose applications may set socket options, with controls that send the whole write in the
-/// first round trip.
+/// Two hosts whose applications may set socket options. Their congestion controls send the whole
+/// write in the first round trip.
 struct Path {
     hosts: Hosts,
     _cgroup: Cgroup,
@@ -63,8 +63,8 @@ impl Drop for Path {
     }
 }
 
-/// Tests `host window --ignore-peer`: until the first data is acknowledged, the sender may send the
-/// whole write.
+/// Tests `host window --ignore-peer`: until the first data is acknowledged, the sender may send all
+/// data of the application's write.
 fn a_sender_ignores_the_peers_window_until_detached() {
     let path = Path::new(Some(4));
     let left = path.hosts.sender().path();
@@ -87,7 +87,8 @@ fn a_sender_ignores_the_peers_window_until_detached() {
     });
 }
 
-/// Figure 5.13: in the first round trip 45 packets are sent without the extra ACK, 139 with it.
+/// Reproduces figure 5.13: in the first round trip the sender sends 45 packets without the extra
+/// ACK, and 139 with it.
 fn an_extra_ack_lifts_the_bound_of_the_syn_ack() {
     let path = Path::new(None);
     succeeds(&["attach", "cubic+mega-start", "--name", "hwt_ms"]);
@@ -158,7 +159,7 @@ fn the_bench_reports_windows_and_arrivals_and_leaves_nothing() {
         let arrived = round["arrived"].as_array().unwrap();
         assert_eq!(arrived[arrived.len() - 1][1], 100_000);
         assert_eq!(arrived[arrived.len() - 1][0], round["took_us"]);
-        // the round trip of the request, and those of slow start
+        // the time is the round trip of the request, and the round trips of slow start
         assert!(round["took_us"].as_u64().unwrap() > 5 * 50_000);
     }
     assert_eq!(outcome["counters"].as_object().unwrap().len(), 0);
@@ -188,7 +189,7 @@ fn a_bench_that_is_killed_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(delay_ms));
         bench.kill().unwrap();
         bench.wait().unwrap();
-        // wait: the kernel removes links a moment after their last holder has closed them
+        // wait, because the kernel removes a BPF link a moment after the last process has closed it
         let end = Instant::now() + Duration::from_secs(5);
         while !left_attached().is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));

@@ -1,6 +1,6 @@
-//! Tests routers' algorithms with their common binding, on the running kernel: packets pass from
-//! one namespace over a router's namespace to a third, with `headwayctl router attach` at the
-//! router's outgoing device.
+//! Tests router algorithms on the running kernel. Packets pass from one namespace over a router's
+//! namespace to a third. `headwayctl router attach` has attached an algorithm to the router's
+//! outgoing device.
 
 use crate::lab::{fails, json, succeeds};
 use crate::{common, lab};
@@ -11,7 +11,8 @@ use serde_json::Value;
 
 const PACKETS: usize = 200;
 const REQUESTS: u64 = 20;
-/// The code of the rate that `trickle` requests. A router of 10 Mbit/s cannot grant it in full.
+/// The code of the rate that `trickle` requests. A router with a link of 10 Mbit/s cannot grant
+/// this rate in full.
 const ASKED_CODE: u64 = 8;
 
 fn attach(path: &RoutedPath, rate: &str, more: &[&str]) -> String {
@@ -39,7 +40,7 @@ fn router() -> Value {
     list[0].clone()
 }
 
-/// Sends packets; one in ten requests a rate.
+/// Sends packets, of which one in ten requests a rate.
 fn send(path: &RoutedPath) {
     let before = path.arrived_pkts().unwrap();
     let frames = Frames::of_requests(LEAST_BYTES);
@@ -51,7 +52,7 @@ fn send(path: &RoutedPath) {
     });
 }
 
-/// Packets for which the sink found a wrong header checksum.
+/// Number of packets in which the sink found a wrong header checksum.
 fn wrong_headers(path: &RoutedPath) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
     let text = path.sink.netns.inside(read).unwrap();
@@ -85,13 +86,13 @@ fn packets_are_answered_and_counted_under_the_declared_names() {
     assert!(router["traffic"]["packets"].as_u64().unwrap() >= PACKETS as u64);
     assert_eq!(router["traffic"]["headers"], REQUESTS);
     assert_eq!(router["traffic"]["changed"], REQUESTS);
-    // status has the algorithm's last events, latest first
+    // `headwayctl status` has the algorithm's last events, latest first
     let events = router["events"].as_array().unwrap();
     assert_eq!(events.len(), 16);
     for event in events {
         assert_eq!(event["values"]["requested_code"], ASKED_CODE, "{event}");
         assert!(event["values"]["granted_code"].as_u64().unwrap() < ASKED_CODE);
-        // each event has the sender, and why its request was not granted in full
+        // each event has the packet's source address, and why the request was not granted in full
         assert!(event["sender"].as_str().unwrap().contains(':'), "{event}");
         assert!(event["peer"].as_str().unwrap().contains(':'), "{event}");
         assert!(!event["reason"].as_str().unwrap().is_empty(), "{event}");
@@ -112,14 +113,14 @@ fn a_fast_link_grants_every_request() {
     let counters = router()["counters"].clone();
     assert_eq!(counters["grants"], REQUESTS, "{counters}");
     assert_eq!(counters["lowered"], 0, "{counters}");
-    // a router that is attached again does not have its earlier state
+    // a router that is attached again starts without its earlier state
     attach(&path, "10Gbit/s", &[]);
     assert_eq!(router()["counters"]["requests"], 0);
     succeeds(&["detach", "--all"]);
 }
 
-/// Tests the limit of the virtual queue with traffic at many times the link's rate that does not
-/// slow down.
+/// Tests the limit of the virtual queue with traffic that arrives at many times the link's rate and
+/// does not slow down.
 fn a_virtual_queue_has_a_limit() {
     let path = RoutedPath::new(true).unwrap();
     let netns = path.router.path();
@@ -168,7 +169,8 @@ fn errors_are_one_line() {
     succeeds(&["detach", "--all"]);
 }
 
-/// The TCP option of tests/protocol, with a rate: identifier, rate, returned value.
+/// Builds the TCP option of the protocol in tests/protocol, with a rate: identifier, rate, returned
+/// value.
 fn explicit_rate(rate: u32) -> Vec<u8> {
     [&[253, 12, 0x48, 0x45][..], &rate.to_be_bytes(), &[0; 4]].concat()
 }
@@ -195,7 +197,7 @@ fn tcp_sum(packet: &[u8]) -> u32 {
     .concat())
 }
 
-/// A TCP segment with options and some data, and right checksums.
+/// Builds a TCP segment with options and some data, and with right checksums.
 fn segment(options: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; 40];
     packet[0] = 0x45;

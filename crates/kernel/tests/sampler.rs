@@ -70,7 +70,7 @@ fn read(path: &PathBuf) -> Vec<Sample> {
         .collect()
 }
 
-/// Linux's initial window.
+/// Linux's initial congestion window, in packets.
 const INITIAL_CWND_PKTS: u32 = 10;
 
 fn a_senders_life_is_recorded_and_no_other_connection() {
@@ -115,7 +115,7 @@ fn a_senders_life_is_recorded_and_no_other_connection() {
         assert_eq!(receiver.end()["received_bytes"], 3_000_000);
     }
     lab::until_closed(&[&lab.name]);
-    // SAFETY: our own process.
+    // SAFETY: plain numbers; the signal goes to our own process.
     unsafe { libc::kill(sampler.0.id().try_into().unwrap(), libc::SIGTERM) };
     let summary = sampler.end();
     let samples = read(&out);

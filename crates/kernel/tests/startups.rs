@@ -1,6 +1,6 @@
-//! Tests first flights on the running kernel by timed downloads over an emulated path. Each startup
-//! has an expected range of milliseconds, which is one round trip wide. A failed measurement is
-//! repeated if other work used the cores meanwhile (tests/machine.rs).
+//! Tests startups on the running kernel by measuring how long downloads over an emulated path take.
+//! Each startup has an expected range of times, which is one round trip wide. A failed measurement
+//! is repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::fs;
@@ -51,10 +51,10 @@ fn download_ms(startup: &str) -> u64 {
     ((words[2] - words[1]) / 1_000_000) as u64
 }
 
-/// The expected times count from connect() and begin with one round trip of 200 ms for the
-/// handshake. Then the 346 packets of the response leave in round trips: 10, 20, 40, 80, 160 and
-/// 320 packets in slow start; 45, 90, 180 and 360 with Jump-Start; 166 and 332 with Mega-Start at
-/// 10 Mbit/s.
+/// Compares the duration of downloads, from connect() on, with expected times. Each expected time
+/// begins with one round trip of 200 ms for the handshake. Then the 346 packets of the response are
+/// sent in several round trips. These carry 10, 20, 40, 80, 160 and 320 packets in slow start; 45,
+/// 90, 180 and 360 with Jump-Start; 166 and 332 with Mega-Start at 10 Mbit/s.
 fn fast_startups_save_the_round_trips_that_they_promise() {
     succeeds(&[
         "testbed",

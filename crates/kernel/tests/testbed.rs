@@ -1,8 +1,8 @@
-//! Tests the testbed by its command line: real programs run in it, and `down` removes everything of
-//! it. Some tests measure: the rate of iperf3 through 20 Mbit/s (at least 15), the duration of a
-//! download (4 to 15 s), and whether a change of the link happens within a second. A failed
-//! measurement is repeated if other work used the cores meanwhile (tests/machine.rs). The other
-//! tests only wait.
+//! Tests the testbed by its command line: real programs run in it, and `testbed down` removes
+//! everything of it. Some tests measure: the rate of iperf3 through 20 Mbit/s (at least 15), the
+//! duration of a download (4 to 15 s), and whether a change of the link happens within a second. A
+//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs). The
+//! other tests only wait.
 
 #[path = "../../../tests/machine.rs"]
 mod machine;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// Whether all namespaces may use CUBIC, the default control of testbeds.
+/// Whether the kernel allows CUBIC, the default congestion control of testbeds, in all namespaces.
 fn cubic_is_allowed() -> bool {
     let list = fs::read_to_string(ALLOWED).unwrap();
     list.split_whitespace().any(|c| c == "cubic")
@@ -72,7 +72,8 @@ macro_rules! need {
     };
 }
 
-/// Returns a measurement; on a machine that is too busy for it, ends the test as skipped.
+/// Returns the result of a measurement. If the machine was too busy for it, ends the test as
+/// skipped.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -110,7 +111,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&ok(arguments)).unwrap()
 }
 
-/// A testbed of this test; it is removed when the value is dropped.
+/// A testbed for a test, which is removed when this value is dropped.
 struct Testbed {
     name: String,
     cubic_was_allowed: bool,
@@ -157,7 +158,7 @@ impl Testbed {
             .collect()
     }
 
-    /// Processes with the testbed's name in their command line.
+    /// Lists the processes that have the testbed's name in their command line.
     fn processes(&self) -> Vec<String> {
         fs::read_dir("/proc")
             .unwrap()
@@ -175,7 +176,7 @@ impl Drop for Testbed {
     }
 }
 
-/// A running program; it is ended when the value is dropped.
+/// A running program, which is ended when this value is dropped.
 struct Running(Child);
 
 impl Running {
@@ -265,7 +266,7 @@ fn iperf3_fills_the_link_and_nothing_is_left() {
         .unwrap();
     assert_eq!(own["alive"], true);
 
-    // the server still runs, so `down` has to end it
+    // the server still runs, so `testbed down` has to end it
     let removed = json(&["down", "--json", &testbed.name]);
     let removed = &removed["removed"][0];
     assert!(!removed["ended_processes"].as_array().unwrap().is_empty());
@@ -322,7 +323,7 @@ fn nginx_and_curl_over_a_satellite_are_byte_identical() {
         );
         text(&output.stdout).parse::<f64>().unwrap()
     };
-    // expected: 4 s at 10 Mbit/s, plus slow start with round trips of 600 ms
+    // the expected time is 4 s at 10 Mbit/s, plus slow start with round trips of 600 ms
     let seconds = measured!("seconds of curl", transfer, |seconds| (4.0..15.0)
         .contains(seconds));
     say(&format!(
@@ -425,8 +426,8 @@ fn schedules_begin_on_command() {
     let vary = format!("schedule:{}", schedule.display());
     let (testbed, _) = Testbed::up("begin", &["--vary", &vary]);
     fs::remove_file(&schedule).unwrap();
-    // status 1: the other host was reached and refused the connection; 124: timeout, the link is
-    // down
+    // exit status 1: the other host was reached and refused the connection; 124: timeout, because
+    // the link is down
     let reaches = || {
         let connect = ["timeout", "1", "bash", "-c", ": < /dev/tcp/10.78.0.1/9"];
         let status = testbed.exec("left1", &connect).output().unwrap().status;
@@ -434,8 +435,8 @@ fn schedules_begin_on_command() {
         status.code() == Some(1)
     };
     let begin = || {
-        // if the schedule had begun with `up`, the link would be down now; it waits for the command
-        // `begin`
+        // If the schedule had begun with `testbed up`, the link would be down now. The schedule
+        // waits for the command `testbed begin`.
         std::thread::sleep(Duration::from_millis(1200));
         let would = ok(&["begin", &testbed.name, "--dry-run", "--json"]);
         assert!(would.contains("\"dry_run\": true"), "{would}");
@@ -502,7 +503,7 @@ fn a_kill_at_any_moment_leaves_nothing_that_down_does_not_remove() {
         child.kill().unwrap();
         child.wait().unwrap();
         if i % 3 == 2 {
-            // kill `down`, too; a second `down` has to complete its work
+            // kill `testbed down`, too, so that a second `testbed down` has to complete its work
             let mut child = command(&["down", &testbed.name])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! Tests that every object passes the verifier of the running kernel.
+//! Tests that every eBPF object passes the verifier of the running kernel.
 
 use crate::common;
 use headway_kernel::objects::routers;
@@ -20,9 +20,10 @@ fn the_verifier_accepts_every_router() {
     }
 }
 
-/// Checks that this test can fail: the verifier refuses an invalid object.
+/// Checks that the verifier refuses an invalid object, which shows that the tests of this file can
+/// fail.
 fn the_verifier_refuses_a_forbidden_write() {
-    // the build sets it with the objects
+    // the build sets this variable to the object's path
     let path = option_env!("HEADWAY_REFUSED").unwrap_or_default();
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let log = verify("refused", &bytes).unwrap_err();

@@ -1,5 +1,5 @@
-//! Suites on the running kernel that measure no durations and only wait for conditions. A condition
-//! has 20 seconds to become true, so other work may run at the same time.
+//! Test suites on the running kernel that measure no durations and only wait for conditions. A
+//! condition has 20 seconds to become true, so other work may run at the same time.
 
 mod cleanup;
 mod command_line;

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use crate::mirror::{file, Mirror, Structure};
 
-/// Structures whose Rust names are not just C's names without `hw_`: C's name and Rust's.
+/// Structures whose name in Rust is not just the C name without `hw_`: the name in C and the name
+/// in Rust.
 const NAMES: [(&str, &str); 3] = [
     ("hw_link", "LinkView"),
     ("hw_packet", "PacketView"),
     ("hw_cc_event", "Event"),
 ];
-/// Enumerations, and the prefix that their variants have in C.
+/// Enumerations, each with the prefix that its variants have in C.
 const ENUMS: [(&str, &str); 5] = [
     ("hw_ca_state", "HW_CA_"),
     ("hw_cc_event", "HW_EVENT_"),
@@ -54,7 +55,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     ])
 }
 
-/// C code that lists sizes and offsets as the C compiler has them, in the order of the Rust
+/// Makes C code that lists sizes and offsets as the C compiler has them, in the order of the Rust
 /// mirror's list.
 fn layout(structures: &[Structure]) -> String {
     let mut text = String::from(

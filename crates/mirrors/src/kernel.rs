@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 
 use crate::mirror::{file, unlisted, Mirror};
 
-/// Compiler arguments, as for the eBPF objects. libbpf's headers are those of the system.
+/// Arguments for the compiler, the same as for the eBPF objects. libbpf's headers are those that
+/// the system has installed.
 const ARGUMENTS: [&str; 6] = [
     "-target",
     "bpf",
     "-D__TARGET_ARCH_x86",
     "-isystem/usr/include",
     "-Wno-everything",
-    // libbpf's headers before version 1.3 lack bpf_for; its expansion does not matter, because only
+    // libbpf's headers before version 1.3 do not define bpf_for; any definition works, because only
     // structures are read
     "-Dbpf_for(i,first,end)=while(0)",
 ];
-/// For each mirror: C code that includes the headers, and the names of the structures to mirror.
+/// For each mirror, C code that includes the headers, and the names of the structures to mirror.
 const UNITS: [(&str, &str); 4] = [
     (
         "#define HW_JOINED\n#include \"port/bpf/kernel.h\"\n#include \"port/bpf/contract.h\"\n",

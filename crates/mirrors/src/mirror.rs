@@ -47,7 +47,7 @@ pub struct Mirror {
     pub names: &'static [(&'static str, &'static str)],
     /// Types that are Clone but not Copy, because they are large or have an identity.
     pub only_cloned: &'static str,
-    /// Types that do not implement Default, because zeros would be no meaningful value.
+    /// Types that do not implement Default, because a value of zeros would have no meaning.
     pub no_default: &'static str,
     /// Types that are left out because another mirror has them, from which a `use` imports them.
     pub elsewhere: &'static str,
@@ -200,8 +200,8 @@ pub fn file(what: &str, uses: &str, parts: &[(String, Vec<Structure>)]) -> Resul
     unlisted(what, &format!("{uses}\n{texts}{listed}"))
 }
 
-/// The text of a file with a mirror but no list of sizes. It is for structures that other compilers
-/// lay out.
+/// The text of a file with a mirror but without a list of sizes, for structures whose layout is not
+/// that of this machine's C compiler.
 pub fn unlisted(what: &str, text: &str) -> Result<String, String> {
     formatted(&format!("//! Made by `make mirrors`: {what}.\n\n{text}"))
 }

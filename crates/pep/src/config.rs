@@ -8,42 +8,43 @@ use headway_system::error::{Attempt as _, Failure};
 
 use crate::descriptors::DescriptorTables;
 
-/// The share, in percent of max_connections, of clients that may wait for their servers' answers
-/// (`confirm`).
+/// How many clients may wait for their servers' answers (`confirm`), in percent of max_connections.
 const HELD_PERCENT: usize = 25;
-/// Upper bound of max_connections: more than any present machine supports.
+/// The largest allowed max_connections, which is more than any present machine supports.
 const MOST_CONNECTIONS: usize = 10_000_000;
-/// Allowed sizes of pipes. The minimum is the kernel's default size; the maximum is more than any
-/// path needs.
+/// Allowed sizes of the pipes through which data is spliced. The minimum is the kernel's default
+/// size; the maximum is more than any path needs.
 const PIPE_BYTES: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 30;
 
-/// The settings of one side of the proxy: clients or servers.
+/// The settings of one side of the proxy: the side of the clients or the side of the servers.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// Devices of this side.
+    /// Network devices that lead to the hosts of this side.
     pub devices: Vec<String>,
-    /// The kernel's name of the congestion control; None: the namespace's default.
+    /// Congestion control towards this side, by its name in the kernel; None: the namespace's
+    /// default.
     pub control: Option<String>,
-    /// Size of each socket's send and receive buffer; None: the kernel chooses.
+    /// Size in bytes of the send and receive buffer of each socket to this side; None: the kernel
+    /// chooses.
     pub buffer_bytes: Option<usize>,
 }
 
-/// Where to log ended connections, one line each.
+/// Where the proxy writes its log, which has one line for each ended connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
     /// Standard error.
     Stderr,
-    /// Appended to a file.
+    /// The log is appended to this file.
     File(PathBuf),
 }
 
 /// The whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Name of this proxy. Its control socket has this name, and its nftables table's name ends
-    /// with it.
+    /// Name of this proxy. The proxy's control socket has this name, and the names of its nftables
+    /// tables end with it.
     pub name: String,
-    /// Prefix of the nftables table's name; may be empty.
+    /// Prefix of the names of the nftables tables; may be empty.
     pub scope: String,
     /// The folder of the control socket.
     pub folder: PathBuf,
@@ -51,20 +52,22 @@ pub struct Config {
     pub client: Side,
     /// The side whose hosts accept connections.
     pub server: Side,
-    /// Number of event loops.
+    /// Number of event loops, one per worker thread.
     pub workers: usize,
-    /// Size of each pipe between two sockets.
+    /// Size of each pipe through which data is spliced between two sockets.
     pub pipe_bytes: usize,
-    /// Maximum number of connections; when the proxy has that many, new ones bypass it.
+    /// Maximum number of connections. When the proxy has that many, new connections bypass the
+    /// proxy.
     pub max_connections: usize,
-    /// Bound of the memory of pipes, sockets and the proxy; when they use that much, new
-    /// connections bypass the proxy.
+    /// Limit in bytes for the memory of pipes, of all TCP sockets and of the proxy. At the limit,
+    /// new connections bypass the proxy.
     pub max_memory_bytes: u64,
     /// The proxy resets both legs of a connection that transfers nothing for this long.
     pub idle_timeout: Duration,
-    /// How long to wait for a server's answer to a SYN.
+    /// How long to wait for a server's answer to the proxy's SYN.
     pub handshake_timeout: Duration,
-    /// Whether a client's handshake is completed only after the server's.
+    /// Whether the proxy completes the handshake with a client only after the handshake with the
+    /// server.
     pub confirm: bool,
     /// Where to log ended connections.
     pub journal: Option<Journal>,
@@ -72,12 +75,13 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// How long open connections may continue after the proxy was told to stop.
     pub drain_timeout: Duration,
-    /// Firewall mark of intercepted packets, and number of the routing table. The mark of the
-    /// proxy's own packets is the next number.
+    /// Firewall mark of intercepted packets, and number of the proxy's routing table. The next
+    /// number is the mark of the packets that the proxy sends.
     pub mark: u32,
     /// Whether to replace a running proxy of the same name, if one exists.
     pub replace: bool,
-    /// The user that the proxy switches to if root starts it; None: headway-pep, or else nobody.
+    /// The user as which the proxy runs if root starts it; None: headway-pep, or nobody if that
+    /// user does not exist.
     pub user: Option<String>,
 }
 
@@ -97,7 +101,7 @@ impl Config {
         let is_private = |at: &SocketAddr| at.ip().is_loopback() && at.port() != 0;
         if let Some(address) = self.metrics.filter(|at| !is_private(at)) {
             return Err(Failure::bad_input(format!(
-                "metrics {address}: must be a port of a loopback address, like 127.0.0.1:9469"
+                "metrics {address}: must be a loopback address and a port, like 127.0.0.1:9469"
             )));
         }
         check_devices("client device", &self.client.devices)?;
@@ -123,7 +127,7 @@ impl Config {
                 within(what, bytes, 4096, 1 << 30)?;
             }
         }
-        // the mark plus 1 is needed, too; 253 to 255 are the system's routing tables
+        // the proxy also uses the mark plus 1; 253 to 255 are the kernel's own routing tables
         if !(256..u32::MAX - 1).contains(&self.mark) {
             return Err(Failure::bad_input(format!(
                 "mark {}: must be 256 to {}",
@@ -140,13 +144,13 @@ impl Config {
         table_of(&self.scope, &self.name)
     }
 
-    /// The descriptor tables over which connections are distributed.
+    /// The tables of file descriptors over which the connections are distributed.
     pub(crate) fn tables(&self) -> DescriptorTables {
         DescriptorTables::of(self.workers, self.confirm)
     }
 
-    /// Maximum number of clients that may wait for their servers' answers; further ones bypass the
-    /// proxy.
+    /// Maximum number of clients that may wait for their servers' answers. The connections of
+    /// further clients bypass the proxy.
     pub(crate) fn max_held(&self) -> usize {
         (self.max_connections * HELD_PERCENT / 100).max(1)
     }
@@ -175,12 +179,12 @@ fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Fai
     )))
 }
 
-/// Checks that at least one device is given, that all devices exist, and that no name has a special
+/// Checks the devices of one side: at least one is given, all exist, and no name has a special
 /// meaning in nft's language.
 fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
         return Err(Failure::bad_input(format!(
-            "{what}: at least one is needed"
+            "{what}: at least one device is needed"
         )));
     }
     for name in names {
@@ -192,7 +196,8 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
         }
         if name == "lo" {
             return Err(Failure::bad_input(format!(
-                "{what} lo: the machine's own traffic is not intercepted"
+                "{what} lo: not allowed, because the proxy does not intercept this machine's own \
+                 traffic"
             )));
         }
         let c_name = std::ffi::CString::new(name.as_str()).map_err(std::io::Error::from);
@@ -209,7 +214,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
 
 #[cfg(test)]
 impl Config {
-    /// A test's configuration with all limits set, and without devices.
+    /// A configuration for tests, with all limits set and without devices.
     pub(crate) fn example() -> Self {
         Self {
             name: "pep".to_owned(),

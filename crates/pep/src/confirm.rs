@@ -1,10 +1,10 @@
-//! Completes a client's handshake only after the server's (--confirm). The nftables rules drop a
-//! client's SYN and log it to this module, which opens a connection to the server with the client's
-//! address. When that connection is established, the SYN is sent on to the listener, through
-//! loopback with the mark of intercepted packets. The kernel then answers the SYN as if it had just
-//! arrived, with all its options. The worker that accepts the client finds the socket to the server
-//! in `held`. If the server refuses, the client gets the server's answer and has never been
-//! connected.
+//! Completes the handshake with a client only after the handshake with the server (--confirm). The
+//! nftables rules drop a client's SYN and log it to this module. The module opens a connection to
+//! the server with the client's address. When that connection is established, the module sends the
+//! SYN on to the proxy's listener, through loopback with the mark of intercepted packets. The
+//! kernel then answers the SYN as if it had just arrived, with all its options. The worker that
+//! accepts the client's connection finds the socket to the server in the table of held clients. If
+//! the server refuses, the client gets the server's answer and was never connected.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,43 +29,43 @@ use crate::worker::{Ready, Shared};
 use crate::Config;
 use headway_system::error::{Attempt as _, Failure};
 
-/// Number of datagrams of logged SYNs to read before handling servers' answers.
+/// How many datagrams with logged SYNs to read before handling servers' answers again.
 const DATAGRAMS: usize = 64;
-/// Interval between checks of timeouts.
+/// How often to check whether held clients have waited too long.
 const TICK: Duration = Duration::from_secs(1);
-/// If the table of waiting clients is full, a client that has waited for longer than this is
-/// dropped from it. A server answers sooner even over a satellite, and the client will retransmit
+/// If the table of held clients is full, a new client replaces one that has waited for longer than
+/// this time. Even over a satellite, servers answer sooner, and the replaced client will retransmit
 /// its SYN.
 const STALE: Duration = Duration::from_secs(3);
-/// Key of the events of logged packets; no connection has this key.
+/// The key under which the event queue reports logged packets. No connection has this key.
 const LOG: u64 = WAKE - 1;
 
-/// Raw sockets that send complete packets, for one version of IP.
+/// The raw sockets for one version of IP, which send complete packets.
 #[derive(Debug)]
 struct Senders {
     family: Family,
-    /// Sends packets to the listener, with the mark of intercepted packets.
+    /// Sends SYNs to the proxy's listener, with the mark of intercepted packets.
     taken: OwnedFd,
-    /// Sends packets along their route, with the mark of the proxy's own packets.
+    /// Sends packets along their normal route, with the mark of the proxy's own packets.
     own: OwnedFd,
 }
 
-/// The thread that holds clients' SYNs and opens connections to servers.
+/// The state of the thread that holds clients' SYNs and opens connections to servers.
 #[derive(Debug)]
 pub(crate) struct SynHolder {
     config: Arc<Config>,
     shared: Arc<Shared>,
     held: Arc<Held>,
     log: Nflog,
-    /// Whether logged packets are read.
+    /// Whether the thread reads logged packets.
     takes: bool,
     senders: Vec<Senders>,
     queue: Queue,
 }
 
 impl SynHolder {
-    /// Opens everything that needs a privilege: the group to which rules log packets, and raw
-    /// sockets.
+    /// Opens everything that needs a privilege: raw sockets, and the NFLOG group to which the
+    /// nftables rules log packets.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -93,12 +93,12 @@ impl SynHolder {
         })
     }
 
-    /// The group to which the rules log clients' SYNs.
+    /// The NFLOG group to which the nftables rules log clients' SYNs.
     pub fn group(&self) -> u16 {
         self.log.group
     }
 
-    /// Runs until the main thread ends it.
+    /// Runs this thread until the main thread ends it.
     pub fn run(mut self, ready: &Ready) -> io::Result<()> {
         ready.report();
         let mut events = Vec::new();
@@ -129,8 +129,8 @@ impl SynHolder {
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.take_request();
-        // do not send SYNs on before `accepts` is set: they would arrive at the process that this
-        // one replaces
+        // Send no SYN on before `accepts` is set, because the SYN would arrive at the process that
+        // this one replaces.
         let takes = self.shared.accepts.load(Relaxed);
         if takes != std::mem::replace(&mut self.takes, takes) {
             if takes {
@@ -150,8 +150,8 @@ impl SynHolder {
         Ok(())
     }
 
-    /// Starts to watch the sockets of all held clients, including clients that another process has
-    /// held until now.
+    /// Adds the server sockets of all held clients to the event queue, including clients that a
+    /// replaced process held until now.
     fn begin_all(&self) -> io::Result<()> {
         for (number, waiting) in self.held.table().iter() {
             if !waiting.answered {
@@ -161,14 +161,14 @@ impl SynHolder {
         self.queue.add(&self.log, LOG, EventFlags::IN)
     }
 
-    /// Holds the clients whose SYNs have been logged so far, and stops. Another process continues
-    /// with the held clients.
+    /// Holds the clients whose SYNs have been logged until now, and then stops. Another process
+    /// continues with the held clients.
     fn pause(&mut self, now: Instant) -> io::Result<()> {
         while self.receive(now)? {}
         self.queue.remove(&self.log)?;
         for (_, waiting) in self.held.table().iter() {
-            // closing the socket would not end its events, because the other process has the
-            // socket, too
+            // remove the socket from the event queue: closing it would not end its events, because
+            // the other process has it open, too
             if !waiting.answered {
                 self.queue.remove(&waiting.socket)?;
             }
@@ -181,7 +181,7 @@ impl SynHolder {
         self.queue.add(socket, number, flags)
     }
 
-    /// Reads some of the logged packets. Returns whether there may be more.
+    /// Reads some of the logged packets. Returns whether more may be waiting.
     fn receive(&mut self, now: Instant) -> io::Result<bool> {
         let mut syns = Vec::new();
         let mut more = true;
@@ -197,13 +197,13 @@ impl SynHolder {
         Ok(more)
     }
 
-    /// Handles a client's logged SYN, which may be a retransmission.
+    /// Handles the logged SYN of a client. The SYN may be a retransmission.
     fn begin(&mut self, syn: Syn, now: Instant) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
         if let Some(waiting) = table.like(&syn) {
             if waiting.answered {
-                self.send_on(&syn); // the earlier SYN or its SYN-ACK was lost
+                self.send_on(&syn); // the SYN that was sent on before, or its SYN-ACK, was lost
             }
             waiting.syn = syn;
             return Ok(());
@@ -232,7 +232,7 @@ impl SynHolder {
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
                 if self.watch(&socket, table.next_number()).is_err() {
-                    drop(socket); // otherwise the socket would occupy the SYN's addresses and ports
+                    drop(socket); // an open socket would occupy the SYN's addresses and ports
                     self.pass(&syn);
                     return Ok(());
                 }
@@ -243,8 +243,8 @@ impl SynHolder {
                     answered: false,
                 });
             }
-            // a connection with these addresses and ports exists, and the kernel handles the SYN
-            // for that connection
+            // A connection with the SYN's addresses and ports exists. The kernel handles the SYN as
+            // part of that connection.
             Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
             Err(why @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS)) => {
                 self.refuse(&syn, now, why);
@@ -258,8 +258,8 @@ impl SynHolder {
     fn settle(&mut self, number: u64) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
-        // the event may be of a client that was just removed, or all clients may have been handed
-        // over
+        // The table may lack the client of this event, because the client was just removed or all
+        // clients were handed over.
         let Some(waiting) = table.get(number).filter(|_| self.takes) else {
             return Ok(());
         };
@@ -267,8 +267,8 @@ impl SynHolder {
             Ok(Ok(())) => {
                 self.queue.remove(&waiting.socket)?;
                 waiting.answered = true;
-                // a worker may claim the client as soon as the SYN is sent, but then waits for the
-                // table's lock
+                // Send the SYN while the table is locked. A worker may accept the client as soon as
+                // the SYN is sent, but then waits for the lock.
                 self.send_on(&waiting.syn);
             }
             Ok(Err(why)) | Err(why) => {
@@ -280,7 +280,7 @@ impl SynHolder {
         Ok(())
     }
 
-    /// Sends the client the negative answer that the server gave.
+    /// Sends the client an answer that says why the server could not be reached.
     fn refuse(&self, syn: &Syn, since: Instant, why: Errno) {
         self.shared.log_unestablished(
             (syn.client, syn.server),
@@ -300,26 +300,25 @@ impl SynHolder {
         self.send(syn.server, |senders| &senders.taken, syn.packet());
     }
 
-    /// Sends a client's SYN along its route, so that the connection bypasses the proxy. Used if the
-    /// table of waiting clients is full.
+    /// Sends a client's SYN along its normal route, so that the connection bypasses the proxy. This
+    /// happens if the table of held clients is full.
     fn pass(&self, syn: &Syn) {
         count(&self.counters().held_overflows);
         self.send(syn.server, |senders| &senders.own, syn.packet());
     }
 
-    /// Sends a packet. If that fails, the packet is lost as on any path, and its sender
-    /// retransmits.
+    /// Sends a packet. Ignores errors, because the client retransmits a lost SYN.
     fn send(&self, to: SocketAddr, by: fn(&Senders) -> &OwnedFd, packet: &[u8]) {
         let family = Family::of(to);
         let mut senders = self.senders.iter();
         if let Some(senders) = senders.find(|senders| senders.family == family) {
-            let to = SocketAddr::new(to.ip(), 0); // for a raw socket, the port would be a protocol
+            let to = SocketAddr::new(to.ip(), 0); // a raw socket's port is a protocol number
             let _ = sendto(by(senders), packet, SendFlags::DONTWAIT, &to);
         }
     }
 
-    /// Removes clients whose servers do not answer, and clients that do not complete their
-    /// handshake. The client of a silent server gets no answer, as without a proxy.
+    /// Removes held clients whose servers do not answer, and those that do not complete their
+    /// handshake. If the server is silent, the client gets no answer either, as without a proxy.
     fn sweep(&self, now: Instant) {
         let mut table = self.held.table();
         table.forget(now.checked_sub(STALE).unwrap_or(now));

@@ -1,6 +1,6 @@
-//! A client's connection and the proxy's matching connection to the server, the two legs. Moves
-//! data in both directions, and ends each leg in the way in which the host at the other leg ended
-//! its connection.
+//! A proxied connection. It has two legs: the client's TCP connection to the proxy, and the proxy's
+//! TCP connection to the server. This module moves data in both directions. When a host ends its
+//! leg, by a FIN or a reset, the proxy ends the other leg in the same way.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,32 +17,33 @@ use crate::journal::Line;
 use crate::outcome::{Outcome, CLIENT, SERVER};
 use crate::socket;
 
-/// The phase of a connection.
+/// The phase of a proxied connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The client's SYN waits for the server's answer.
+    /// The proxy holds the client's SYN until the server answers.
     Held,
-    /// The server has not answered yet.
+    /// The client's leg is established, and the server has not answered yet.
     Connecting,
-    /// Both legs are established.
+    /// Both legs, to the client and to the server, are established.
     Open,
-    /// One leg broke. Data that it sent before is still delivered; then the other leg is reset.
+    /// One leg broke. The proxy delivers the data that arrived on this leg before, then resets the
+    /// other leg.
     Breaking,
-    /// Both ends have sent a FIN. Data in flight is still delivered.
+    /// Client and server have both sent a FIN. The kernel still delivers data in flight.
     Closing,
 }
 
-/// The next action of a worker for a connection.
+/// What a worker has to do next for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Wait for an event.
+    /// Wait for an event of one of the connection's sockets.
     Wait,
-    /// Continue later: the connection has used its share of the time.
+    /// Continue later with the same connection, because other connections get their turns first.
     Again,
-    /// Check again soon: no event will report what the connection waits for.
+    /// Check the connection again soon, because no event reports what the connection waits for.
     Poll,
-    /// Remove the connection: it has ended.
+    /// Remove the connection, because it has ended.
     End(Outcome),
 }
 
@@ -57,28 +58,28 @@ pub struct ConnectionStatus {
     pub phase: Phase,
     /// Time since the connection was accepted.
     pub age_ms: u64,
-    /// Time since data last moved.
+    /// Time since the proxy last moved data of the connection.
     pub idle_ms: u64,
     /// Bytes from the client that were passed to the server's leg.
     pub client_bytes: u64,
     /// Bytes from the server that were passed to the client's leg.
     pub server_bytes: u64,
-    /// The connection to the client; null: none yet.
+    /// The leg to the client; null: not yet established.
     pub client_leg: Option<LegStatus>,
-    /// The connection to the server.
+    /// The leg to the server.
     pub server_leg: Option<LegStatus>,
 }
 
 /// The kernel's information about one leg of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegStatus {
-    /// The leg's smoothed round-trip time; null: not measured.
+    /// Smoothed round-trip time of the leg; null: not measured.
     pub srtt_us: Option<u32>,
     /// Its congestion window.
     pub cwnd_pkts: u32,
     /// Retransmitted packets.
     pub retrans_pkts: u32,
-    /// Bytes sent or waiting to be sent that are not acknowledged.
+    /// Bytes in the send buffer: sent and not yet acknowledged, or waiting to be sent.
     pub unacknowledged_bytes: u32,
 }
 
@@ -86,7 +87,7 @@ impl LegStatus {
     fn of(leg: &Leg) -> Option<Self> {
         let (info, _) = tcp_info(&leg.socket).ok()?;
         Some(Self {
-            // 0 means that the kernel has no estimate
+            // 0 means that the kernel has no estimate of the round-trip time
             srtt_us: Some(info.tcpi_rtt).filter(|&rtt| rtt != 0),
             cwnd_pkts: info.tcpi_snd_cwnd,
             retrans_pkts: info.tcpi_total_retrans,
@@ -96,7 +97,7 @@ impl LegStatus {
 }
 
 impl ConnectionStatus {
-    /// The status of a connection without a leg to its client.
+    /// The status of a connection whose client is held, and which has no leg to the client yet.
     pub(crate) fn held((client, server): (SocketAddr, SocketAddr), age: Duration) -> Self {
         let age_ms = age.as_millis() as u64;
         Self {
@@ -113,7 +114,7 @@ impl ConnectionStatus {
     }
 }
 
-/// Both legs and both directions of a connection.
+/// A proxied connection, with both legs and both directions.
 #[derive(Debug)]
 pub(crate) struct Connection {
     client: SocketAddr,
@@ -125,14 +126,16 @@ pub(crate) struct Connection {
     broken: usize,
     started: Instant,
     moved: Instant,
-    /// Unacknowledged bytes of both legs at the last idle timeout.
+    /// Unacknowledged bytes of both legs when the idle timeout passed last.
     unacknowledged: [i32; 2],
-    /// Whether the connection is in the list of connections to continue or to check soon.
+    /// Whether the connection is in one of the worker's lists of connections to continue or to
+    /// check again.
     pub listed: bool,
 }
 
 impl Connection {
-    /// A connection whose client leg is established, and whose server leg has started to connect.
+    /// Makes a connection whose leg to the client is established and whose leg to the server has
+    /// started to connect.
     pub fn new(legs: [Leg; 2], client: SocketAddr, server: SocketAddr, now: Instant) -> Self {
         Self {
             client,
@@ -148,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Records an event of a leg.
+    /// Records an event that the event queue reported for one leg.
     pub fn note(&mut self, side: usize, flags: EventFlags) {
         let leg = &mut self.legs[side];
         let has = |flag| flags.intersects(flag);
@@ -164,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// Moves as much data as possible, and returns the next action.
+    /// Moves as much data of the connection as possible. Returns what the worker has to do next.
     pub fn advance(&mut self, tools: &mut Tools, now: Instant) -> Next {
         let before = self.bytes();
         let next = self.step(tools);
@@ -178,7 +181,8 @@ impl Connection {
         next
     }
 
-    /// Whether a direction carries bulk data: its last read filled the buffer for copies.
+    /// Whether one of the directions carries bulk data, because its last read filled the buffer for
+    /// copies.
     pub fn is_bulk(&self) -> bool {
         self.flows.iter().any(Flow::is_bulk)
     }
@@ -192,8 +196,8 @@ impl Connection {
             if self.legs[SERVER].broken {
                 return Next::End(Outcome::Refused);
             }
-            // data that the client has sent is still delivered, even if the client reset its
-            // connection without waiting
+            // Deliver the data that the client sent before, even if the client has already reset
+            // its connection.
             if self.legs[CLIENT].broken && !socket::has_unread(&self.legs[CLIENT].socket) {
                 return Next::End(Outcome::Broke(CLIENT));
             }
@@ -215,7 +219,8 @@ impl Connection {
             if let Some(broken) = [CLIENT, SERVER].into_iter().find(|&s| self.legs[s].broken) {
                 self.phase = Phase::Breaking;
                 self.broken = broken;
-                // a broken leg gets no more events, so read the data that has arrived now
+                // a broken leg causes no more events, so read at once the data that has arrived on
+                // it
                 (self.legs[broken].readable, self.legs[broken].ending) = (true, true);
                 self.flows[1 - broken].abandon(&tools.counters);
             } else if self.flows.iter().all(|flow| flow.finished) {
@@ -232,9 +237,9 @@ impl Connection {
         }
     }
 
-    /// The outcome of a connection whose FINs were both passed on, and whose legs no longer exist.
-    /// If a side had not acknowledged all data by then, it has reset its leg. A FIN counts as one
-    /// unacknowledged byte, whose loss does not matter.
+    /// Returns how a connection ended whose FINs were both passed on, and whose legs the kernel has
+    /// closed. If a side had not acknowledged all data, that side has reset its leg. A FIN counts
+    /// as one unacknowledged byte, and its loss does not matter.
     fn closed(&self) -> Outcome {
         let broke = |&side: &usize| {
             let leg = &self.legs[side];
@@ -244,9 +249,9 @@ impl Connection {
         side.map_or(Outcome::Closed, Outcome::Broke)
     }
 
-    /// After one leg broke: delivers the data that it sent before, waits until the other side has
-    /// acknowledged that data, then resets the other leg. An earlier reset would discard data in
-    /// flight.
+    /// Ends a connection of which one leg broke. Delivers the data that arrived on the broken leg
+    /// before, waits until the other side has acknowledged that data, then resets the other leg. An
+    /// earlier reset would discard data in flight.
     fn drain_broken(&mut self, tools: &mut Tools) -> Next {
         let end = Next::End(Outcome::Broke(self.broken));
         let other = 1 - self.broken;
@@ -276,8 +281,9 @@ impl Connection {
         }
     }
 
-    /// The outcome with which to end a connection that has waited too long. It counts as progress
-    /// if an end still acknowledges data from the kernel's buffer.
+    /// Returns the outcome with which to end a connection that has waited too long; None: the
+    /// connection continues. If a side still acknowledges data from the kernel's send buffer, the
+    /// connection is not idle.
     pub fn overdue(&mut self, now: Instant, config: &crate::Config) -> Option<Outcome> {
         if self.phase == Phase::Connecting {
             let late = now.duration_since(self.started) > config.handshake_timeout;
@@ -295,13 +301,13 @@ impl Connection {
         None
     }
 
-    /// Whether the connection only waits for the kernel to finish.
+    /// Whether the connection only waits until the kernel has closed both legs.
     pub fn is_closing(&self) -> bool {
         self.phase == Phase::Closing
     }
 
-    /// Ends the connection by closing both sockets. If a socket is not finished, closing resets it
-    /// (socket.rs).
+    /// Ends the connection by closing both sockets. Closing a socket whose leg has not ended resets
+    /// the leg (socket.rs).
     pub fn end(mut self, outcome: Outcome, counters: &Counters) {
         for flow in &mut self.flows {
             flow.abandon(counters);
@@ -309,7 +315,7 @@ impl Connection {
         count(outcome.counter(counters));
     }
 
-    /// The connection's line in the log.
+    /// Returns the connection's line in the log.
     pub fn line(&self, end: Outcome) -> Line {
         let [client_bytes, server_bytes] = self.bytes();
         let [client_rtt_us, server_rtt_us] = self

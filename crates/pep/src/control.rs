@@ -1,4 +1,5 @@
-//! The control socket, by which root reads a proxy's status, stops the proxy, or replaces it.
+//! The control socket of a proxy. Through this Unix socket, root reads the proxy's status, stops
+//! the proxy, or replaces it.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -18,36 +19,39 @@ use crate::counters::Totals;
 
 /// How long a client of the control socket may take to send its request and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest line on the control socket, except the answer to `status`.
+/// Length of the longest line that is allowed on the control socket. The answer to `status` may be
+/// longer.
 const LONGEST_LINE: usize = 1 << 16;
 
 /// A request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// Returns the status, on request with every connection.
+    /// Requests the proxy's status, and on request that of every connection.
     Status {
         /// Include every connection.
         connections: bool,
     },
-    /// Take no new connections, and end when all present connections have ended.
+    /// Tells the proxy to take no new connections, and to end when all present connections have
+    /// ended.
     Stop {
-        /// Reset connections that are still open after this time; None: the configured drain
-        /// timeout.
+        /// The proxy resets connections that are still open after this time; None: after the
+        /// configured drain timeout.
         within_ms: Option<u64>,
     },
-    /// Hand over to the requesting process (handover.rs).
+    /// Tells the proxy to hand over its work to the requesting process (handover.rs).
     HandOver {
-        /// The version of the handover protocol that the requesting process uses.
+        /// Version of the handover protocol that the requesting process uses.
         version: u32,
     },
-    /// The successor is ready: take no more connections, and hand over held clients.
+    /// The successor is ready. Tells the proxy to take no more connections, and to hand over held
+    /// clients.
     LetGo,
-    /// The successor has received the held clients and takes connections.
+    /// The successor has received the held clients, and now takes connections.
     Entered,
 }
 
-/// Whether the proxy takes new connections.
+/// Whether the proxy takes new connections, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Taking {
@@ -55,13 +59,14 @@ pub enum Taking {
     Yes,
     /// New connections bypass the proxy, because a limit was reached.
     Full,
-    /// New connections bypass the proxy, because it was told to stop.
+    /// New connections bypass the proxy, because a user has stopped the proxy.
     Stopping,
-    /// Another process takes new connections; this process ends when its connections have ended.
+    /// Another process has replaced the proxy and takes new connections. The proxy ends when its
+    /// connections have ended.
     HandsOver,
 }
 
-/// The status of a proxy.
+/// The status of a proxy, as `headwayctl pep status` shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Its name.
@@ -70,29 +75,31 @@ pub struct Status {
     pub pid: u32,
     /// Time since the proxy started.
     pub uptime_s: u64,
-    /// Whether the proxy takes new connections.
+    /// Whether the proxy takes new connections, and if not, why.
     pub taking: Taking,
     /// Address families that the proxy intercepts: "ipv4", "ipv6".
     pub families: Vec<String>,
-    /// Devices on the clients' side.
+    /// Network devices that lead to clients.
     pub client_devices: Vec<String>,
-    /// Devices on the servers' side.
+    /// Network devices that lead to servers.
     pub server_devices: Vec<String>,
     /// Congestion control of connections to clients; null: the namespace's default.
     pub client_control: Option<String>,
     /// Congestion control of connections to servers; null: the namespace's default.
     pub server_control: Option<String>,
-    /// Number of event loops.
+    /// Number of the proxy's event loops.
     pub workers: usize,
-    /// Number of present connections, including held clients.
+    /// Number of present connections. Held clients count as connections.
     pub open: u64,
     /// Number of held clients, which wait for their servers' answers.
     pub held: u64,
-    /// Limit of connections; at the limit new connections bypass the proxy.
+    /// Maximum number of connections. At this limit, new connections bypass the proxy.
     pub max_connections: u64,
-    /// Memory used by pipes, by this process, and by the machine's TCP.
+    /// Memory in bytes that pipes, the proxy's process, and all TCP sockets of the machine use
+    /// together.
     pub memory_bytes: u64,
-    /// Limit of that memory; at the limit new connections bypass the proxy.
+    /// Limit for the memory of pipes, proxy and TCP sockets. At the limit, new connections bypass
+    /// the proxy.
     pub max_memory_bytes: u64,
     /// Open pipes.
     pub pipes: u64,
@@ -104,9 +111,9 @@ pub struct Status {
     /// Deprecated name of `bypassed`; removed after 0.2.
     #[serde(default)]
     pub around: Option<u64>,
-    /// Counters since the start.
+    /// The proxy's counters since its start.
     pub totals: Totals,
-    /// Every connection, if requested.
+    /// The status of every connection; null: not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Vec<ConnectionStatus>>,
     /// Processes that this proxy has replaced and that still have connections.
@@ -122,7 +129,8 @@ fn lock_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.lock"))
 }
 
-/// The names of proxies with a control socket in a folder, whether they run or not.
+/// The names of all proxies that have a control socket in this folder, whether they still run or
+/// not.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -141,7 +149,8 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The network namespace of a proxy, whether it runs or not. None: no proxy has this name.
+/// The network namespace of a proxy, whether the proxy still runs or not. None: no proxy has this
+/// name.
 #[must_use]
 pub fn place_of(folder: &Path, name: &str) -> Option<Identity> {
     let lock = File::open(lock_path(folder, name)).ok()?;
@@ -170,7 +179,7 @@ pub fn ask<T: DeserializeOwned>(
         .attempt(&what)
 }
 
-/// Connects to a proxy's control socket. None: no process listens.
+/// Connects to a proxy's control socket. None: no process listens at the socket.
 pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream>> {
     let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
     match UnixStream::connect(socket_path(folder, name)) {
@@ -183,8 +192,8 @@ pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream
     }
 }
 
-/// The place where a proxy installs its rules: network namespace and mark. The proxy records it
-/// before it installs them.
+/// Where a proxy installs its nftables rules and routes: the network namespace, and the firewall
+/// mark. The proxy records both before it installs the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub mark: u32,
@@ -193,29 +202,30 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place for this mark in this thread's namespace.
+    /// The place of rules with this mark in this thread's network namespace.
     pub fn here(mark: u32) -> io::Result<Self> {
         let netns = identity::at(Path::new("/proc/thread-self/ns/net"))?;
         Ok(Self { mark, netns })
     }
 }
 
-/// The proxy's end of the control socket, with a lock that guarantees that no other proxy has this
-/// name.
+/// The proxy's listening control socket, with a lock that guarantees that no other proxy has the
+/// same name.
 #[derive(Debug)]
 pub(crate) struct Control {
     pub listener: UnixListener,
     pub lock: File,
     folder: PathBuf,
     name: String,
-    /// The place recorded by a proxy of this name that ended without removing its rules.
+    /// Where an earlier proxy of this name installed rules, if it ended without removing them.
     pub left: Option<Place>,
-    /// Whether socket and lock belong to another process, which removes them.
+    /// Whether the files of the socket and the lock belong to another process, which will remove
+    /// them.
     pub is_foreign: bool,
 }
 
 impl Control {
-    /// Takes the name of a proxy.
+    /// Takes a name for this proxy: locks it, and opens the control socket.
     ///
     /// # Errors
     /// A proxy of that name is running; lack of privilege.
@@ -228,7 +238,7 @@ impl Control {
             ))
         })?;
         let path = socket_path(folder, name);
-        let _ = fs::remove_file(&path); // a killed proxy may have left it
+        let _ = fs::remove_file(&path); // a killed proxy may have left its socket
         let listener = UnixListener::bind(&path).attempt(&what)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).attempt(&what)?;
         let left = noted(&lock);
@@ -237,7 +247,8 @@ impl Control {
         Ok(control)
     }
 
-    /// The control socket and lock received from another process, which still owns the files.
+    /// Makes the value from a control socket and a lock that another process has sent. That process
+    /// still owns the files.
     pub fn of(folder: &Path, name: &str, listener: UnixListener, lock: File) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -250,7 +261,7 @@ impl Control {
         })
     }
 
-    /// Records in the lock's file where rules will be installed.
+    /// Records in the lock file where this proxy will install its rules.
     pub fn note(&self, place: Place) -> Result<(), Failure> {
         let text = serde_json::to_vec(&place).map_err(io::Error::from);
         let write = |text: Vec<u8>| {
@@ -258,10 +269,11 @@ impl Control {
             self.lock.write_all_at(&text, 0)
         };
         text.and_then(write)
-            .attempt("record where rules are installed")
+            .attempt("record where the rules are installed")
     }
 
-    /// The next request and its sender; none if the sender is neither this user nor root.
+    /// Accepts the next request and its sender. None if the sender is neither root nor the proxy's
+    /// user.
     pub fn next(&self) -> Option<(Request, UnixStream)> {
         let (stream, _) = self.listener.accept().ok()?;
         let who = rustix::net::sockopt::socket_peercred(&stream).ok()?;
@@ -270,14 +282,14 @@ impl Control {
             return None;
         }
         stream.set_nonblocking(false).ok()?;
-        // do not wait for a client that does not send its line at once
+        // do not wait long for a client that does not send its request at once
         stream.set_read_timeout(Some(PATIENCE / 100)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
         Some((read_line(&stream).ok()??, stream))
     }
 }
 
-/// Reads the next line, without reading beyond it. None: the stream has ended.
+/// Reads the next line, and no byte after it. None: the stream has ended.
 pub(crate) fn read_line<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -307,7 +319,7 @@ pub(crate) fn write_line(mut stream: &UnixStream, what: &impl Serialize) -> io::
     stream.write_all(&line)
 }
 
-/// The place that a lock's former holder recorded.
+/// Reads from a lock file where its former holder installed rules.
 fn noted(mut lock: &File) -> Option<Place> {
     let mut text = String::new();
     lock.read_to_string(&mut text).ok()?;
@@ -323,11 +335,11 @@ impl Drop for Control {
     }
 }
 
-/// Removes the files of a proxy; the caller must hold its lock.
+/// Removes the control socket and the lock file of a proxy. The caller must hold the lock.
 pub(crate) fn remove_files(folder: &Path, name: &str) {
     let _ = fs::remove_file(socket_path(folder, name));
     let _ = fs::remove_file(lock_path(folder, name));
-    // ignore errors: the folder may not be empty
+    // ignore this error, because the folder may not be empty
     let _ = fs::remove_dir(folder);
     let _ = folder.parent().map(fs::remove_dir);
 }

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// Sums over all workers since the start.
+        /// Counters since the proxy's start, over all workers together.
         #[derive(Debug, Default)]
         pub struct Counters {
-            /// Clients that wait for their servers' answers.
+            /// Number of clients that wait for their servers' answers.
             pub(crate) held: AtomicUsize,
-            /// Open pipes, including spare ones.
+            /// Number of open pipes, including spare ones.
             pub(crate) pipes: AtomicUsize,
             /// Bytes in pipes.
             pub(crate) held_bytes: AtomicUsize,
             $(pub(crate) $name: AtomicU64,)*
         }
 
-        /// The counters at one time.
+        /// The values of all counters at one time.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Totals {
@@ -39,13 +39,13 @@ macro_rules! counters {
         }
 
         impl Totals {
-            /// Names and values, in the order in which they are printed.
+            /// The counters' names and values, in the order in which they are printed.
             #[must_use]
             pub fn rows(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// Names, descriptions and values.
+            /// The counters' names, descriptions and values.
             pub(crate) fn described(&self) -> Vec<(&'static str, &'static str, u64)> {
                 vec![$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*]
             }
@@ -62,7 +62,7 @@ counters! {
     refused,
     /// Servers that did not answer in time.
     handshake_timeouts,
-    /// SYNs that were sent on because too many clients waited for servers.
+    /// SYNs that bypassed the proxy because too many clients waited for servers.
     held_overflows,
     /// Connections that ended with all data delivered in both directions.
     closed,
@@ -72,15 +72,16 @@ counters! {
     reset_by_server,
     /// Connections that were given up because no data moved.
     idle_timeouts,
-    /// Connections that the end of the proxy cut off.
+    /// Connections that were reset because the proxy ended.
     cut_off,
-    /// Connections that were dropped because the kernel had no room for a socket.
+    /// Connections that were dropped because the kernel could not open a socket.
     no_room,
     /// Bytes from clients that were delivered to the server's side.
     client_bytes,
     /// Bytes from servers that were delivered to the client's side.
     server_bytes,
-    /// Bytes of both directions that were copied, as for small writes.
+    /// Bytes of both directions that were copied through memory and not spliced, such as small
+    /// writes.
     copied_bytes,
     /// Log lines of ended connections that could not be written.
     lost_lines,
@@ -104,7 +105,7 @@ mod tests {
             (&json["held_overflows"], &json["passed"]),
             (&3.into(), &3.into())
         );
-        // an older version's process, which is being replaced, sends only the old name
+        // a process of an older version, which is being replaced, sends only the old name
         let older: Totals = serde_json::from_str("{\"accepted\": 2, \"passed\": 1}").unwrap();
         assert_eq!(
             (older.accepted, older.passed, older.held_overflows),

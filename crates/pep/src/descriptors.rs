@@ -1,22 +1,24 @@
-//! Limits of descriptors, and how connections' descriptors are distributed over descriptor tables.
+//! Limits for the number of file descriptors, and how the descriptors of connections are
+//! distributed over descriptor tables.
 
 /// Default of the maximum number of connections.
 const DEFAULT_CONNECTIONS: usize = 10_000;
 
-/// Descriptors reserved for other uses than connections: listeners, event queues, the control
-/// socket.
+/// Number of descriptors that are reserved for other uses than connections: listeners, event
+/// queues, the control socket.
 pub(crate) const SPARE_DESCRIPTORS: usize = 1024;
 /// The kernel distributes connections over event loops by a hash, so a loop may get more than an
-/// equal share. Each loop has room for this percentage plus this number of additional connections.
+/// equal share. So each loop has room for more connections than its equal share: this percentage of
+/// the share, plus this number.
 const UNEVEN_PERCENT: usize = 10;
 const UNEVEN: usize = 64;
-/// Sockets of a connection, one on each side.
+/// Number of sockets of a proxied connection, one on each side.
 pub(crate) const SOCKETS: usize = 2;
-/// Descriptors of a pipe: both ends.
+/// Number of descriptors of a pipe, one for each end.
 pub(crate) const OF_A_PIPE: usize = 2;
 
-/// The limits of descriptors: the number that this process may open now, and the number to which it
-/// may raise that limit.
+/// Reads two limits: how many descriptors this process may open now, and up to which number the
+/// process may raise this limit.
 pub(crate) fn descriptors() -> std::io::Result<(usize, usize)> {
     // SAFETY: writes plain numbers.
     unsafe {
@@ -29,7 +31,7 @@ pub(crate) fn descriptors() -> std::io::Result<(usize, usize)> {
     }
 }
 
-/// Sets both limits; false if this process may not.
+/// Sets both limits for the number of descriptors. Returns false if this process may not.
 pub(crate) fn set_descriptors(current: usize, most: usize) -> bool {
     let limit = libc::rlimit {
         rlim_cur: current as libc::rlim_t,
@@ -40,25 +42,26 @@ pub(crate) fn set_descriptors(current: usize, most: usize) -> bool {
 }
 
 /// The number of descriptor tables over which connections are distributed. Either each event loop
-/// has its own table (`table`) and may open as many descriptors as a process, or all loops share
-/// one table.
+/// has its own table (`table`), in which it may open as many descriptors as a whole process, or all
+/// loops share one table.
 #[derive(Clone, Copy, Debug)]
 pub struct DescriptorTables(pub(crate) usize);
 
 impl DescriptorTables {
-    /// The tables of this many loops. With `confirm`, threads pass sockets to each other and need a
-    /// shared table.
+    /// The number of tables for this many event loops. With `confirm`, threads pass sockets to each
+    /// other, so they need a shared table.
     #[must_use]
     pub fn of(workers: usize, confirm: bool) -> Self {
         Self(if confirm { 1 } else { workers })
     }
 
-    /// Whether each thread has its own table.
+    /// Whether each event loop's thread has its own descriptor table.
     pub(crate) fn are_threads(self) -> bool {
         self.0 > 1
     }
 
-    /// The room for connections that each table needs, for this many connections in total.
+    /// For how many connections each table needs room, if all tables together have this many
+    /// connections.
     pub(crate) fn share(self, connections: usize) -> usize {
         if self.0 == 1 {
             return connections;
@@ -68,7 +71,7 @@ impl DescriptorTables {
         part.saturating_add(more).min(connections)
     }
 
-    /// The total number of connections if one table may have this many.
+    /// How many connections all tables together may have, if one table has room for this many.
     pub(crate) fn whole(self, share: usize) -> usize {
         if self.0 == 1 {
             return share;
@@ -77,8 +80,8 @@ impl DescriptorTables {
         part.saturating_mul(self.0).max(share)
     }
 
-    /// The default of the maximum number of connections, reduced if the descriptors do not suffice
-    /// for two sockets and a pipe each.
+    /// The default maximum number of connections. It is lower if the process cannot open enough
+    /// descriptors for two sockets and a pipe per connection.
     #[must_use]
     pub fn default_connections(self) -> usize {
         let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);

@@ -1,6 +1,6 @@
-//! One direction of a connection: moves bytes from one leg to the other in order, without loss or
-//! duplication. Data that the receiving leg cannot accept yet waits in a pipe; until it is
-//! delivered, nothing more is read.
+//! One direction of a proxied connection. Moves bytes in order from one leg (the source) to the
+//! other (the sink). Data that the sink cannot accept yet waits in a pipe. While data waits,
+//! nothing more is read from the source.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,20 +14,21 @@ use crate::counters::Counters;
 use crate::pipe::{Pipe, Pool, SCRATCH_BYTES};
 use crate::socket;
 
-/// Bytes to move in one turn of a connection; then other connections get their turns.
+/// How many bytes one connection may move in one turn. Then other connections get their turns.
 const BUDGET_BYTES: usize = 1 << 20;
 
-/// A leg: one of a connection's two TCP connections.
+/// A leg of a proxied connection: its TCP connection to the client or to the server.
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub socket: OwnedFd,
-    /// A read may return data.
+    /// A read from the leg may return data.
     pub readable: bool,
-    /// A write may accept data.
+    /// A write to the leg may accept data.
     pub writable: bool,
-    /// The FIN or an error has arrived, so data may be left to read even after a short read.
+    /// A FIN or an error has arrived on the leg. So even after a short read, more may be left to
+    /// read.
     pub ending: bool,
-    /// Urgent data has arrived.
+    /// Urgent data has arrived on the leg.
     pub urgent: bool,
     /// The leg is broken: it was reset, or the kernel has given it up.
     pub broken: bool,
@@ -46,7 +47,7 @@ impl Leg {
     }
 }
 
-/// Resources shared by all connections of a worker.
+/// Resources that all connections of a worker use.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub pool: Pool,
@@ -64,48 +65,50 @@ impl Tools {
     }
 }
 
-/// The state of a direction after data was moved.
+/// Why moving data in one direction has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The sending leg has no data to read.
+    /// The source has no data to read.
     Idle,
-    /// The receiving leg accepts no data now.
+    /// The sink accepts no data now.
     Blocked,
-    /// The turn is used up, and more data is waiting.
+    /// The connection has used up its turn, and more data is waiting.
     More,
-    /// All data and the FIN were delivered.
+    /// All data and the FIN of the source were passed to the sink.
     Finished,
-    /// The sending leg broke, and all data from before was delivered.
+    /// The source broke, and all data that it had sent before was passed to the sink.
     Drained,
-    /// The receiving leg is broken.
+    /// The sink is broken.
     SinkBroke,
 }
 
-/// One direction of a connection.
+/// One direction of a proxied connection, from its source to its sink.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pipe: Option<Pipe>,
-    /// Bytes that wait in the pipe or in memory.
+    /// Number of bytes that wait in the pipe or in memory.
     held_bytes: usize,
-    /// Data that was read but not accepted by the sink, when no pipe was available.
+    /// Data that was read from the source and that the sink has not accepted. It is kept here if no
+    /// pipe was available.
     rest: Vec<u8>,
     /// Bytes delivered.
     pub bytes: u64,
-    /// The last read filled the buffer for copies, so the next read uses a pipe.
+    /// Whether the last read filled the buffer for copies. Then the next read uses a pipe.
     bulk: bool,
-    /// The source has sent its FIN.
+    /// Whether the FIN of the source has arrived.
     ended: bool,
-    /// The FIN was passed on to the sink.
+    /// Whether the FIN was passed on to the sink.
     pub finished: bool,
 }
 
 impl Flow {
-    /// Whether this direction carries bulk data: the last read filled the buffer for copies.
+    /// Whether this direction carries bulk data, because the last read filled the buffer for
+    /// copies.
     pub fn is_bulk(&self) -> bool {
         self.bulk
     }
 
-    /// Moves as much data as possible within one turn.
+    /// Moves as much data from the source to the sink as possible within one turn.
     pub fn pump(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
         let before = self.bytes;
         let step = self.run(from, to, tools);
@@ -123,7 +126,7 @@ impl Flow {
             return Step::Finished;
         }
         let limit = self.bytes + BUDGET_BYTES as u64;
-        // set after a splice that returned no data: the next read then uses recv()
+        // set after splice() returned no data, so that the next read uses recv()
         let mut stands = false;
         loop {
             if self.held_bytes > 0 {
@@ -205,10 +208,12 @@ impl Flow {
                 counters.held_bytes.fetch_add(n, Relaxed);
             }
             Err(Errno::INTR) => {}
-            // The socket has no data, or the next byte is urgent and its event has not arrived yet.
+            // The socket has no data, or its next byte is urgent and the event for urgent data has
+            // not arrived yet.
             Err(Errno::AGAIN) if !from.urgent && !from.ending => from.readable = false,
-            // The socket has no data, has ended or broken, or the next byte is urgent. splice()
-            // returns either of these results for an urgent byte; a recv() distinguishes the cases.
+            // The socket has no data, has ended or broken, or the next byte is urgent. For an
+            // urgent byte, splice() may return either of the two results. The following recv()
+            // tells the cases apart.
             Ok(_) | Err(Errno::AGAIN) => *stands = true,
             Err(_) => (from.broken, *stands) = (true, true),
         }
@@ -241,7 +246,7 @@ impl Flow {
             Err(_) => return Some(self.source_broke(from)),
         };
         *stands = false;
-        // after a short read, a new event will report later data
+        // after a short read, a new event will report data that arrives later
         if n < size && !from.ending && !from.urgent {
             from.readable = false;
         }
@@ -262,13 +267,13 @@ impl Flow {
             self.pipe = tools.pool.take();
         }
         if !rest.is_empty() {
-            // an empty pipe has room for all of these bytes (pipe.rs)
+            // an empty pipe has room for all bytes that the buffer can hold (pipe.rs)
             let piped = self
                 .pipe
                 .as_ref()
                 .map(|pipe| rustix::io::write(&pipe.write, rest));
             if piped != Some(Ok(rest.len())) {
-                self.pipe = None; // drops the pipe with any part that it has accepted
+                self.pipe = None; // close the pipe with any data that it has accepted
                 self.rest = rest.to_vec();
             }
             self.held_bytes = rest.len();
@@ -277,8 +282,8 @@ impl Flow {
         None
     }
 
-    /// Passes the urgent byte on as urgent. If the sink has no room, the byte stays unread in the
-    /// source.
+    /// Passes the source's urgent byte on to the sink as urgent. If the sink has no room, the byte
+    /// stays unread in the source's socket.
     fn pass_urgent(&mut self, from: &mut Leg, to: &mut Leg) -> Option<Step> {
         let mut byte = [0u8; 1];
         match net::recv(
@@ -289,7 +294,7 @@ impl Flow {
             Ok((1, _)) => {}
             Err(Errno::INTR) => return None,
             Err(Errno::AGAIN) => {
-                // the urgent byte was announced but has not arrived yet
+                // a segment announced the urgent byte, but the byte has not arrived yet
                 from.readable = false;
                 return None;
             }
@@ -317,15 +322,16 @@ impl Flow {
         }
     }
 
-    /// Handles a failed read of the source. A read only fails when no data is left to read, and
-    /// none waits in the pipe. Linux reports the error once, and then the end of the stream.
+    /// Handles a failed read from the source. A read only fails when no data is left to read and no
+    /// data waits in the pipe. Linux reports the error once, and after that the end of the stream.
     fn source_broke(&mut self, from: &mut Leg) -> Step {
         from.broken = true;
         self.ended = true;
         Step::Drained
     }
 
-    /// Passes the FIN on when all data was delivered, but not if the source broke.
+    /// Passes the source's FIN on to the sink when all data was passed on. If the source broke,
+    /// passes no FIN on.
     fn finish(&mut self, from: &Leg, to: &Leg) -> Step {
         if from.broken {
             return Step::Drained;
@@ -337,7 +343,7 @@ impl Flow {
         Step::Finished
     }
 
-    /// Discards waiting data, which can no longer be delivered.
+    /// Discards the data that waits, because it can no longer be delivered.
     pub fn abandon(&mut self, counters: &Counters) {
         counters.held_bytes.fetch_sub(self.held_bytes, Relaxed);
         self.held_bytes = 0;

@@ -1,4 +1,5 @@
-//! A process replaces another of the same name without disturbing any connection:
+//! How a proxy process (the successor) replaces another one of the same name (the predecessor)
+//! without disturbing any connection:
 //!
 //! 1. The successor sends `hand-over`. It receives a description of the proxy, with the lock, the
 //!    control socket and the listening sockets. The predecessor continues as before.
@@ -35,45 +36,49 @@ use crate::socket::Family;
 use crate::syn::Syn;
 use crate::Config;
 
-/// Version of the handover protocol. A later version of the program also understands this version,
-/// or refuses it with a message.
+/// Version of the handover protocol. A later version of the program also understands this version
+/// of the protocol, or refuses it with a message.
 pub(crate) const VERSION: u32 = 2;
-/// Longest description of held clients in bytes: more than any number of held clients needs.
+/// Largest allowed size in bytes of the description of all held clients. It is more than any
+/// allowed number of held clients needs.
 const MOST_BYTES: usize = 1 << 28;
-/// Most descriptors in one message (SCM_MAX_FD).
+/// Maximum number of file descriptors in one message (SCM_MAX_FD).
 const AT_ONCE: usize = 253;
-/// A predecessor that does not answer for this long is left out of the status.
+/// How long to wait for a predecessor's status. A predecessor that does not answer in time is left
+/// out.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The predecessor's description of the proxy. Descriptors follow it in this order: the lock, the
-/// control socket, the listeners of each family, the streams to predecessors.
+/// The predecessor's description of the proxy. The predecessor sends file descriptors with it, in
+/// this order: the lock, the control socket, the listeners of each address family, the streams to
+/// earlier predecessors.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub version: u32,
     pub place: Place,
     pub ports: Vec<(Family, u16)>,
-    /// The number of listeners of each family.
+    /// The number of listening sockets of each address family.
     pub listeners: Vec<usize>,
     pub predecessors: usize,
-    /// Devices of the connections that the predecessors keep.
+    /// Network devices of the connections that the predecessors keep.
     pub devices: Vec<String>,
-    /// The text of the nftables table as it was installed.
+    /// The text of the nftables tables as the predecessor installed them.
     pub table: String,
     /// Whether the proxy holds clients until servers answer (--confirm).
     pub confirm: bool,
 }
 
-/// A held client, sent together with the socket to its server.
+/// A held client in a handover. The predecessor sends it together with the socket to the client's
+/// server.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldClient {
-    /// The client's SYN.
+    /// The SYN packet of the client.
     syn: Vec<u8>,
     waited_us: u64,
     answered: bool,
 }
 
-/// Follows the answer to `let-go`: the size in bytes of all `HeldClient`, and the number of
-/// sockets.
+/// The message after the answer to `let-go`: the size in bytes of the list of `HeldClient`, and the
+/// number of their sockets.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldClientsHeader {
     bytes: usize,
@@ -87,7 +92,7 @@ enum Answer {
     Refused(String),
 }
 
-/// Sends the description of the proxy to the successor.
+/// Sends the description of the proxy, with its descriptors, to the successor.
 pub(crate) fn offer(stream: &UnixStream, offer: Offer, all: &[BorrowedFd<'_>]) -> io::Result<()> {
     control::write_line(stream, &Answer::Offer(offer))?;
     send(stream, all)
@@ -99,13 +104,15 @@ fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut message = SendAncillaryBuffer::new(&mut space);
         message.push(SendAncillaryMessage::ScmRights(some));
         let byte = [IoSlice::new(b".")];
-        // without a timeout: with one, calls return EINTR when the process is stopped and continued
+        // Set no timeout on the stream. With a timeout, a call returns EINTR when the process is
+        // stopped and continued.
         retry_on_intr(|| sendmsg(stream, &byte, &mut message, SendFlags::NOSIGNAL))?;
     }
     Ok(())
 }
 
-/// Refuses a handover with a reason. Ignores errors if the successor has ended.
+/// Sends the reason why this proxy refuses a handover. Ignores errors, because the successor may
+/// have ended.
 pub(crate) fn refuse(stream: &UnixStream, why: &str) {
     let _ = control::write_line(stream, &Answer::Refused(why.to_owned()));
 }
@@ -175,19 +182,20 @@ fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
     Ok(held.collect())
 }
 
-/// The resources that a predecessor has handed over; the predecessor continues until `let-go`.
+/// The resources that a predecessor has sent to this process. The predecessor continues to take
+/// connections until `let-go`.
 #[derive(Debug)]
 pub(crate) struct Inherited {
     pub offer: Offer,
     lock: File,
     control: UnixListener,
-    /// The listeners, for each family in the offer's order.
+    /// The listening sockets of each address family, in the order of the predecessor's description.
     listeners: Vec<Vec<OwnedFd>>,
     predecessors: Vec<Predecessor>,
     from: UnixStream,
 }
 
-/// Asks the running proxy of this name for a handover. None: no proxy has this name.
+/// Requests a handover from the running proxy of this name. None: no proxy has this name.
 pub(crate) fn ask(
     folder: &Path,
     name: &str,
@@ -208,7 +216,11 @@ pub(crate) fn ask(
     let offer = match control::read_line(&from).attempt(&what)? {
         Some(Answer::Offer(offer)) => offer,
         Some(Answer::Refused(why)) => return Err(other(&why)),
-        None => return Err(other("its version does not support a handover")),
+        None => {
+            return Err(other(
+                "the running proxy's version does not support a handover",
+            ))
+        }
     };
     if offer.version != version {
         let why = format!(
@@ -218,11 +230,11 @@ pub(crate) fn ask(
         return Err(other(&why));
     }
     if offer.place.netns != place.netns {
-        return Err(other("it is in another network namespace"));
+        return Err(other("the running proxy is in another network namespace"));
     }
     if offer.place.mark != place.mark {
         return Err(Failure::bad_input(format!(
-            "mark {}: the running proxy has {}, which its connections need",
+            "mark {}: must be {}, the mark of the running proxy, because its connections need it",
             place.mark, offer.place.mark
         )));
     }
@@ -249,8 +261,8 @@ pub(crate) fn ask(
 }
 
 impl Inherited {
-    /// The proxy's end of the control socket. The predecessor owns the files of socket and lock
-    /// until it lets go.
+    /// Returns the proxy's control socket and lock. The predecessor owns the files of both until
+    /// `let-go`.
     pub fn control(&self, config: &Config) -> Result<Control, Failure> {
         let copies = self.control.try_clone().and_then(|control| {
             let lock = self.lock.try_clone()?;
@@ -259,19 +271,20 @@ impl Inherited {
         copies.attempt("keep a control socket")
     }
 
-    /// The listeners of each family.
+    /// Returns the listening sockets of each address family.
     pub fn listeners(&self) -> impl Iterator<Item = (Family, &[OwnedFd])> {
         let families = self.offer.ports.iter().map(|(family, _)| *family);
         families.zip(self.listeners.iter().map(Vec::as_slice))
     }
 
-    /// Makes the predecessor let go; from then on this process takes connections. Returns the
-    /// predecessors and the held clients.
+    /// Makes the predecessor stop taking connections (`let-go`). From then on this process takes
+    /// connections. Returns all predecessors and the held clients.
     pub fn take_over(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
         let what = "replace a proxy";
         let mut all = self.predecessors;
         control::write_line(&self.from, &Request::LetGo).attempt(what)?;
-        // read byte by byte: reading ahead would lose the sockets that accompany the next bytes
+        // read byte by byte, because reading ahead would lose the sockets that are sent with the
+        // next bytes
         let status: Option<Status> = control::read_line(&self.from).attempt(what)?;
         if status.is_none() {
             return Err(Failure::failed(format!(
@@ -285,18 +298,18 @@ impl Inherited {
     }
 }
 
-/// A replaced process that still has connections.
+/// A process that was replaced and still has connections.
 #[derive(Debug)]
 pub(crate) struct Predecessor {
     from: BufReader<UnixStream>,
-    /// The predecessor did not answer in time, so later answers would not match the requests and
-    /// are not read.
+    /// Whether the predecessor once did not answer in time. Then later answers would not match the
+    /// requests, so no more answers are read.
     mute: bool,
 }
 
 impl Predecessor {
     fn new(stream: UnixStream) -> Self {
-        // without a timeout, a hanging process would block this one
+        // set a timeout, because a hanging predecessor would block this process
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let _ = stream.set_write_timeout(Some(PATIENCE));
         Self {
@@ -321,7 +334,7 @@ impl Predecessor {
         answer
     }
 
-    /// Whether the predecessor has ended, even if unread answers are left.
+    /// Whether the predecessor's process has ended, even if answers of it are still unread.
     pub fn has_ended(&self) -> bool {
         let now = Timespec {
             tv_sec: 0,
@@ -354,7 +367,8 @@ mod tests {
         }
     }
 
-    /// What a test's successor receives from a proxy that answers with `answer`.
+    /// Runs a handover for a test in which the proxy answers with `answer`. Returns what the
+    /// successor gets.
     fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Inherited>, Failure> {
         let folder = std::env::temp_dir().join(format!(
             "headway-over-{}-{:?}",
@@ -396,7 +410,7 @@ mod tests {
         for (answer, why) in [
             (
                 Box::new(|_: &UnixStream| ()) as Box<dyn FnOnce(&UnixStream) + Send>,
-                "its version does not support a handover",
+                "the running proxy's version does not support a handover",
             ),
             (
                 Box::new(|s: &UnixStream| offer(s, some_offer(VERSION + 1), &[]).unwrap()),
@@ -442,8 +456,8 @@ mod tests {
             hand_over(&near, &held).unwrap();
             successor.join().unwrap().unwrap()
         });
-        // the transferred waiting time is rounded to microseconds, and does not include the time of
-        // the transfer
+        // the time that a client has waited is transferred in whole microseconds, and the time of
+        // the transfer is not added
         let most_lost = begin.elapsed() + Duration::from_micros(1);
         assert_eq!(taken.len(), held.len());
         for (theirs, ours) in taken.iter().zip(&held) {

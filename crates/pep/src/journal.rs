@@ -1,5 +1,6 @@
-//! The log of ended connections, one line each. Event loops pass lines to a thread that writes,
-//! without waiting. If the writer cannot keep up, lines are lost and counted.
+//! The log of the proxy, with one line for each ended connection. Event loops pass the lines to a
+//! thread that writes them. The loops never wait for that thread: if it cannot keep up, lines are
+//! lost and counted.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -21,15 +22,15 @@ use crate::counters::{count, Counters};
 use crate::outcome::Outcome;
 use crate::privileges;
 
-/// Most lines that may wait to be written: those of a second at the highest rate of connections,
-/// about 1 MB.
+/// Maximum number of lines that may wait to be written. This is as many as the proxy writes in a
+/// second at its highest rate of connections, about 1 MB.
 const LINES: usize = 8192;
-/// How long to wait at the end until the last lines are written.
+/// How long to wait, when the proxy ends, until the last lines are written.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Most bytes to write in one call.
+/// Maximum number of bytes to write in one call.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// The contents of a line of the log.
+/// The contents of one line of the log, about one ended connection.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     /// When it ended.
@@ -39,14 +40,16 @@ pub(crate) struct Line {
     pub server: SocketAddr,
     /// How it ended.
     pub end: Outcome,
-    /// Time since the connection was accepted, or since the client's SYN if it never was.
+    /// Duration of the connection since it was accepted. If it was not accepted, since the client's
+    /// SYN.
     #[serde(rename = "duration_us", serialize_with = "microseconds")]
     pub duration: Duration,
     /// Bytes from the client that were passed to the server's leg.
     pub client_bytes: u64,
     /// Bytes from the server that were passed to the client's leg.
     pub server_bytes: u64,
-    /// The kernel's smoothed round-trip time of each leg at the end; null: not known.
+    /// Smoothed round-trip time of the leg to the client when the connection ended; null: not
+    /// known.
     pub client_rtt_us: Option<u32>,
     pub server_rtt_us: Option<u32>,
 }
@@ -85,7 +88,7 @@ fn rfc3339<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     ))
 }
 
-/// The event loops' end of the log.
+/// The handle by which an event loop passes lines to the writing thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     to: SyncSender<Line>,
@@ -93,7 +96,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Passes a line on without waiting.
+    /// Passes a line to the writing thread without waiting. If too many lines wait already, the
+    /// line is lost.
     pub fn note(&self, line: Line) {
         if self.to.try_send(line).is_err() {
             count(&self.counters.lost_lines);
@@ -101,13 +105,13 @@ impl Journal {
     }
 }
 
-/// The thread that writes the lines.
+/// The handle of the thread that writes the log.
 #[derive(Debug)]
 pub(crate) struct Writer(JoinHandle<()>);
 
 impl Writer {
-    /// Waits until all lines are written. The thread ends when all its [`Journal`]s are dropped and
-    /// their lines are written. Gives up if the file or pipe accepts no data.
+    /// Waits until the writing thread has written all lines and ended. The thread ends after all
+    /// [`Journal`] handles are dropped. Gives up if the file or pipe accepts no data.
     pub fn end(self) {
         let until = Instant::now() + PATIENCE;
         while !self.0.is_finished() && Instant::now() < until {
@@ -116,7 +120,7 @@ impl Writer {
     }
 }
 
-/// Opens the log's file or stream, and starts the thread that writes there.
+/// Opens the log's file or stream, and starts the thread that writes to it.
 pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, Writer), Failure> {
     let mut sink: Box<dyn Write + Send> = match place {
         Place::Stderr => Box::new(io::stderr()),
@@ -129,8 +133,8 @@ pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, 
     Ok((Journal { to, counters }, Writer(writer)))
 }
 
-/// Opens a file for appending. Every write goes to the present end, so that log rotation may copy
-/// and truncate the file.
+/// Opens a file for appending. Every write goes to the present end of the file, so log rotation may
+/// copy and truncate the file.
 fn append(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o640);
@@ -204,8 +208,8 @@ mod tests {
         }
     }
 
-    /// A test's sink that blocks in each write until told to continue, and reports the beginning of
-    /// a write.
+    /// A log stream for tests. Each write to it reports its beginning, and then blocks until the
+    /// test lets it continue.
     struct Slow(std::sync::mpsc::Sender<()>, Receiver<()>);
 
     impl Write for Slow {
@@ -233,14 +237,14 @@ mod tests {
         let own = Arc::clone(&counters);
         let writer = thread::spawn(move || write(&mut Slow(begun, goes), &from, &own));
         journal.note(line(0, 0));
-        begins.recv().unwrap(); // the sink is writing this line, and blocks
+        begins.recv().unwrap(); // the writing thread has begun to write this line, and blocks
         for _ in 0..5 {
             journal.note(line(0, 0));
         }
         assert_eq!(counters.lost_lines.load(Relaxed), 2);
         drop(journal);
         go.send(()).unwrap();
-        drop(go); // from now on writing fails
+        drop(go); // after this, every write fails
         writer.join().unwrap();
         assert_eq!(counters.lost_lines.load(Relaxed), 5);
     }

@@ -1,6 +1,7 @@
-//! A transparent split-TCP proxy. It intercepts clients' connections (TPROXY) and splits each into
-//! two TCP connections. Each of the two has the congestion control and the buffers of its side.
-//! Both connections keep the addresses and ports of client and server. The modules:
+//! A transparent split-TCP proxy. The proxy intercepts clients' connections (TPROXY) and splits
+//! each into two TCP connections, one to the client and one to the server. Each has the congestion
+//! control and the buffers of its side. Both keep the addresses and ports of client and server. The
+//! modules:
 //!
 //! - [`Config`]: the configuration;
 //! - `rules`: installs and removes nftables rules and routing (`routes`); `sets`: sets of

@@ -1,4 +1,4 @@
-//! The proxy's limits, which decide whether it takes new connections or lets them bypass the proxy.
+//! The proxy's limits of connections and memory. At a limit, new connections bypass the proxy.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -10,23 +10,24 @@ use crate::counters::Counters;
 use crate::descriptors::{descriptors, set_descriptors, OF_A_PIPE, SOCKETS, SPARE_DESCRIPTORS};
 use crate::Config;
 
-/// After a limit was reached, connections are taken again below this percentage of the limit. This
-/// avoids oscillation.
+/// After a limit was reached, the proxy takes new connections again only when less than this
+/// percentage of the limit is used. This avoids oscillation.
 const AGAIN_PERCENT: u64 = 95;
-/// The least number of pipes; with fewer, most data would be copied.
+/// The smallest allowed number of pipes. With fewer pipes, most data would be copied through
+/// memory.
 const LEAST_PIPES: usize = 64;
 
-/// The limits of an event loop.
+/// The limits of one event loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// Limit of this loop's connections; at the limit new ones bypass the proxy, even if other
-    /// loops have room.
+    /// Maximum number of connections of this event loop. At this limit, all new connections bypass
+    /// the proxy, even if other loops have room.
     pub connections: usize,
     pub pipes: usize,
 }
 
-/// Raises this process's limit of descriptors to the number that its connections need, if possible
-/// with two pipes for each connection. Returns each loop's share of the limits.
+/// Raises this process's limit of file descriptors to the number that its connections need, if
+/// possible with two pipes for each connection. Returns the limits of each event loop.
 pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     let (current, most) = descriptors().attempt("read the limit of descriptors")?;
     let tables = config.tables();
@@ -66,8 +67,8 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     })
 }
 
-/// The kernel's files on memory use. They are opened at the start, because a running proxy cannot
-/// open files.
+/// The kernel's files on memory use. The proxy opens them at its start, because later it is not
+/// allowed to open files.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     own: File,
@@ -94,19 +95,19 @@ fn read(file: &File) -> String {
     String::from_utf8_lossy(&text[..length]).into_owned()
 }
 
-/// The used part of the limits.
+/// How much of the limits is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub connections: u64,
-    /// Number of connections of the loop that has the most.
+    /// Number of connections of the event loop that has the most connections.
     pub most_of_a_loop: u64,
     pub memory_bytes: u64,
 }
 
 impl Use {
-    /// The present use. `of_loops` are the numbers of connections of each loop. Memory is the data
-    /// in pipes, this process's memory, and the TCP memory of the whole machine, because the kernel
-    /// does not count TCP memory by process.
+    /// Measures how much of the limits is used. `of_loops` has the number of connections of each
+    /// event loop. The memory counts data in pipes, this process, and TCP of the whole machine,
+    /// because the kernel does not count TCP memory by process.
     pub fn now(
         gauges: &Gauges,
         counters: &Counters,
@@ -127,7 +128,8 @@ impl Use {
         }
     }
 
-    /// Whether new connections may be taken. `taken`: whether they are taken at present.
+    /// Whether the proxy may take new connections. `taken`: whether it takes new connections at
+    /// present.
     pub fn has_room(self, config: &Config, share: Share, taken: bool) -> bool {
         let below = |used: u64, limit: u64| {
             if taken {
@@ -178,7 +180,7 @@ mod tests {
         assert!(!room(999, 0, false));
         assert!(!room(0, 950_000, false));
         assert!(room(949, 949_999, false));
-        // one loop is above its share of connections
+        // one event loop has more connections than its limit
         assert!(room_of(700, 599, 0, true));
         assert!(!room_of(700, 600, 0, true));
         assert!(!room_of(700, 570, 0, false));

@@ -9,7 +9,7 @@ use crate::handover::Inherited;
 use crate::socket::{self, Family};
 use crate::Config;
 
-/// The listening sockets of each family, which share a port.
+/// The listening sockets of each address family. The sockets of a family share a port.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners(pub Vec<(Family, Vec<Arc<OwnedFd>>)>);
 
@@ -30,12 +30,13 @@ impl Listeners {
         self.0.iter().flat_map(|(_, all)| all)
     }
 
-    /// Makes the sockets listen: from now on connections can wait in their queues.
+    /// Makes the sockets listen. After that, connections can wait in the sockets' queues.
     pub fn open(&self) -> Result<(), Failure> {
         self.all().try_for_each(|listener| socket::listen(listener))
     }
 
-    /// Distributes the sockets over the workers; each gets at least one of each family.
+    /// Distributes the sockets over the workers. Each worker gets at least one socket of each
+    /// family.
     pub fn shares(&self, workers: usize) -> Vec<Vec<Arc<OwnedFd>>> {
         let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for (_, all) in &self.0 {
@@ -47,8 +48,9 @@ impl Listeners {
     }
 }
 
-/// Opens the listening sockets. If a predecessor has handed over sockets, uses all of them, because
-/// connections wait in each, and opens further ones if the number of workers requires it.
+/// Opens the listening sockets. If a predecessor has handed over sockets, uses all of these,
+/// because connections may wait in the queue of each. Opens further sockets if there are more
+/// workers than sockets.
 pub(crate) fn listeners(
     config: &Config,
     forwarded: Vec<Family>,

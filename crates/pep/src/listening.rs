@@ -1,4 +1,4 @@
-//! Ports on which programs of this machine listen at any address, from the kernel's netlink
+//! Ports on which programs of this machine listen at any address, read from the kernel by netlink
 //! (linux/inet_diag.h). The proxy's socket to a server has the client's address and port. It cannot
 //! use such a port, because a listener at any address occupies the port for the client's address,
 //! too.
@@ -10,7 +10,7 @@ use headway_system::netlink::{message, take, Netlink};
 
 /// SOCK_DIAG_BY_FAMILY
 const BY_FAMILY: u16 = 20;
-/// TCP_LISTEN, as a set of states.
+/// The set of socket states that contains only TCP_LISTEN.
 const LISTEN: u32 = 1 << 10;
 /// Size of `struct inet_diag_req_v2`: family, protocol, two unused bytes, states, and the addresses
 /// of a socket, which are ignored.
@@ -38,7 +38,7 @@ pub(crate) fn any_address_ports() -> io::Result<BTreeSet<u16>> {
     Ok(ports)
 }
 
-/// Parses a datagram of the kernel's answer. Returns whether it is the last one.
+/// Parses a datagram of the kernel's answer. Returns true for the last datagram.
 fn parse_ports(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
     while let Some(answer) = take(&mut datagram)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {

@@ -14,16 +14,17 @@ use std::time::Duration;
 use headway_system::error::{Attempt as _, Failure};
 
 const NAMED: &str = "NOTIFY_SOCKET";
-/// Added to the announced time, so that a busy manager does not kill a proxy that ends on time.
+/// Time that is added to the announced stopping time. Without it, a busy manager could kill a proxy
+/// that ends on time.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// The service manager that started this process and asked for notifications. A proxy opens the
-/// socket at its start, because it cannot do so later.
+/// The socket to the service manager that started this process and wants notifications. The proxy
+/// opens this socket at its start, because later it is not allowed to.
 #[derive(Debug)]
 pub struct Manager(UnixDatagram);
 
 impl Manager {
-    /// Connects to the manager's socket; None: no manager has asked for notifications.
+    /// Connects to the manager's socket. None: no manager wants notifications.
     ///
     /// # Errors
     /// No process listens at the address in the environment.
@@ -45,18 +46,19 @@ impl Manager {
         Ok(Self(socket))
     }
 
-    /// Reports that a process takes connections, and is the service's main process from now on.
+    /// Reports that this process takes connections, and that it is the main process of the service
+    /// from now on.
     pub fn notify_ready(&self, pid: u32, status: &str) {
         self.notify(&format!("READY=1\nMAINPID={pid}\nSTATUS={status}"));
     }
 
-    /// Reports that the service is stopping, which takes at most this long.
+    /// Reports that the service is stopping, and how long that will take at most.
     pub(crate) fn notify_stopping(&self, within: Duration) {
         let most_us = (within + GRACE).as_micros();
         self.notify(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
     }
 
-    /// Sends a notification. Errors are ignored, because the manager may have gone.
+    /// Sends a notification. Errors are ignored, because the manager may have ended.
     fn notify(&self, what: &str) {
         let _ = self.0.send(what.as_bytes());
     }

@@ -1,5 +1,6 @@
 //! The counters for Prometheus, in its text format 0.0.4, over HTTP on loopback. A separate thread
-//! answers one request after the other. For each it gets the status from the main thread.
+//! answers one request after the other. For each request it gets the proxy's status from the main
+//! thread.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -18,9 +19,9 @@ use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 use crate::control::{Status, Taking};
 use crate::privileges;
 
-/// How long a request and its answer may take.
+/// How long an HTTP request and its answer may take together.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval at which the thread checks whether it has to end.
+/// How often the thread checks whether it has to end.
 const CHECK_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -28,12 +29,12 @@ const CHECK_INTERVAL: Timespec = Timespec {
 /// Pause after accept() failed because no descriptor was available.
 const PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 64;
-/// Longest HTTP request with its headers.
+/// Maximum length of an HTTP request with its headers.
 const REQUEST_BYTES: usize = 8192;
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The main thread's handle of the thread that answers. When it is dropped, that thread ends; a
-/// successor process then answers at the same port.
+/// The main thread's handle of the thread that answers requests for metrics. Dropping the handle
+/// ends that thread. A successor process then answers at the same port.
 #[derive(Debug)]
 pub(crate) struct Scrapes {
     from: Receiver<Sender<Status>>,
@@ -41,16 +42,17 @@ pub(crate) struct Scrapes {
 }
 
 impl Scrapes {
-    /// Passes the status to the requests that have arrived since the last call.
+    /// Passes the proxy's status to the thread, for the requests that have arrived since the last
+    /// call.
     pub fn answer(&self, mut status: impl FnMut() -> Status) {
         for to in self.from.try_iter() {
-            let _ = to.send(status()); // ignore errors: the thread may have given up waiting
+            let _ = to.send(status()); // fails if the thread has given up waiting
         }
     }
 }
 
-/// Listens and answers until the returned value is dropped. A successor shares the port with its
-/// predecessor for a while (`beside`); otherwise the port must be free.
+/// Answers requests at this address until the returned value is dropped. A successor shares the
+/// port with its predecessor for a while (`beside`). Without `beside`, the port must be free.
 pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failure> {
     let what = format!("listen at {address}, --metrics");
     if !beside {
@@ -65,10 +67,11 @@ pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failur
     privileges::start("pep-metrics", move || {
         while served.strong_count() > 0 {
             let mut fds = [PollFd::new(&listener, PollFlags::IN)];
-            // ignore errors: a signal may interrupt poll()
+            // ignore errors, because a signal may interrupt poll()
             let _ = poll(&mut fds, Some(&CHECK_INTERVAL));
             match listener.accept() {
-                // ignore errors of invalid requests and of clients that have gone
+                // ignore errors, which come from invalid requests or from clients that have closed
+                // their connection
                 Ok((stream, _)) => drop(answer(&stream, &to)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => thread::sleep(PAUSE), // pause, because no descriptor was available
@@ -126,8 +129,8 @@ enum Request {
     Other(&'static str),
 }
 
-/// Reads a whole request. If unread data were left, closing the connection would reset it before
-/// the answer arrives.
+/// Reads a whole request. Otherwise closing the connection with unread data would reset it, and the
+/// client could lose the answer.
 fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
     let mut bytes = [0; REQUEST_BYTES];
     let mut length = 0;
@@ -143,7 +146,7 @@ fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
             }
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => length += n,
-            // the timeout has passed; the check of `left` above ends the request
+            // the timeout of this read has passed; the check of `left` above then ends the request
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
@@ -166,7 +169,7 @@ fn wanted(request: &str) -> Request {
     }
 }
 
-/// A metric of the text format: its name without the prefix, kind, help and value.
+/// A metric: its name without the prefix, its kind, its help text and its value.
 struct Metric<'a> {
     name: String,
     kind: &'a str,
@@ -194,7 +197,7 @@ fn counter<'a>(name: &str, help: &'a str, value: u64) -> Metric<'a> {
     }
 }
 
-/// All metrics in the text format.
+/// Returns all metrics in Prometheus' text format.
 fn text(status: &Status) -> String {
     let takes = u64::from(status.taking == Taking::Yes);
     let mut all = vec![

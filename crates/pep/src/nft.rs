@@ -1,4 +1,4 @@
-//! Words of nftables' language, and functions that run nft and ip.
+//! Parts of rules in nftables' language, and functions that run the programs nft and ip.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -7,12 +7,13 @@ use headway_system::error::{Attempt as _, Failure};
 
 use crate::socket::Family;
 
-/// A condition for the first packet of a connection, a SYN.
+/// An nftables condition that matches the first packet of a connection, a SYN.
 pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// A condition for packets after the first, including the last packet of the handshake.
+/// An nftables condition that matches a client's packets after the SYN, such as the last packet of
+/// the handshake. It does not match packets with FIN or RST.
 pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 
-/// nftables' word for a version of IP.
+/// The name of an IP version in nftables.
 pub(crate) fn word(family: Family) -> &'static str {
     match family {
         Family::V4 => "ip",
@@ -20,13 +21,13 @@ pub(crate) fn word(family: Family) -> &'static str {
     }
 }
 
-/// The text of a chain with these rules.
+/// Returns the definition of an nftables chain with these rules.
 pub(crate) fn chain(name: &str, lines: &[String]) -> String {
     let lines = lines.join("\n        ");
     format!("\n    chain {name} {{\n        {lines}\n    }}")
 }
 
-/// The error for a program that could not be started.
+/// Returns the error for a program that could not be started.
 pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
@@ -36,7 +37,7 @@ pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failur
     }
 }
 
-/// Runs a batch, which nft applies as a whole or not at all.
+/// Runs a batch of nftables commands. nft applies either all of them or none.
 pub(crate) fn nft(batch: &str) -> Result<(), Failure> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
@@ -46,14 +47,14 @@ pub(crate) fn nft(batch: &str) -> Result<(), Failure> {
         .spawn()
         .map_err(|e| missing("nft", "nftables", &e))?;
     if let Some(mut input) = child.stdin.take() {
-        // ignore errors: if nft closes its input, its error output has the reason
+        // ignore this error: if nft closes its input early, its error output has the reason
         let _ = input.write_all(batch.as_bytes());
     }
     let output = child.wait_with_output().attempt("wait for nft")?;
     succeeded("nft", &output)
 }
 
-/// Fails with the error output of a program that failed.
+/// Fails if the program failed. The error has the program's error output.
 pub(crate) fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The two sides of a connection, and how it ended.
+//! The two sides of a proxied connection, and the ways in which it can end.
 
 use std::sync::atomic::AtomicU64;
 
@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 
 use crate::counters::Counters;
 
-/// Index of the client's leg, and of the direction of data from the client.
+/// Index of the leg to the client, and of the direction from the client to the server.
 pub(crate) const CLIENT: usize = 0;
-/// Index of the server's leg, and of the direction of data from the server.
+/// Index of the leg to the server, and of the direction from the server to the client.
 pub(crate) const SERVER: usize = 1;
 
-/// How a connection ended.
+/// How a proxied connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Closed,
@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// The counter for this outcome.
+    /// Returns the counter of the connections that ended in this way.
     pub fn counter(self, counters: &Counters) -> &AtomicU64 {
         match self {
             Self::Closed => &counters.closed,

@@ -1,6 +1,6 @@
-//! The table of held clients (--confirm), which get an answer only after their servers have
-//! answered. From its SYN until the client has completed its handshake, a client has an entry with
-//! its SYN and the socket to the server.
+//! The table of held clients (--confirm), whose SYNs are answered only after their servers have
+//! answered. A client has an entry from its SYN until it has completed its handshake. The entry has
+//! the client's SYN and the socket to the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -15,29 +15,30 @@ use crate::syn::Syn;
 /// A held client's entry in the table.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// The client's last SYN.
+    /// The last SYN that the client sent.
     pub syn: Syn,
     pub socket: OwnedFd,
     pub since: Instant,
-    /// Whether the server has answered and the SYN was sent on to the listener.
+    /// Whether the server has answered and the client's SYN was sent on to the proxy's listener.
     pub answered: bool,
 }
 
 impl Waiting {
-    /// Addresses and ports of client and server.
+    /// The addresses and ports of the client and the server.
     pub fn ends(&self) -> (SocketAddr, SocketAddr) {
         (self.syn.client, self.syn.server)
     }
 }
 
-/// All entries, by number. Numbers grow, so the first entry is the oldest.
+/// All held clients. Each entry gets the next higher number, so the entry with the lowest number is
+/// the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
     next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
-    /// Connections whose clients have completed the handshake lately, with the clients' initial
-    /// sequence numbers. A SYN with the same number is an old one that was read late.
+    /// Connections whose clients have recently completed the handshake, with the clients' initial
+    /// sequence numbers. A SYN with the same sequence number is an old one that was read late.
     settled: HashMap<(SocketAddr, SocketAddr), (u32, Instant)>,
     counters: Arc<Counters>,
 }
@@ -51,7 +52,7 @@ impl Table {
         self.by_age.get_mut(&number)
     }
 
-    /// The entry with the same client and server as this SYN.
+    /// Finds the entry with the same client and server as this SYN.
     pub fn like(&mut self, syn: &Syn) -> Option<&mut Waiting> {
         let number = self.by_ends.get(&(syn.client, syn.server))?;
         self.by_age.get_mut(number)
@@ -68,7 +69,7 @@ impl Table {
             .map(|(&number, waiting)| (number, waiting))
     }
 
-    /// Adds an entry under the next number.
+    /// Adds an entry to the table, under the next number.
     pub fn insert(&mut self, waiting: Waiting) {
         self.by_ends.insert(waiting.ends(), self.next);
         self.by_age.insert(self.next, waiting);
@@ -76,7 +77,7 @@ impl Table {
         self.publish();
     }
 
-    /// The number that the next entry will get.
+    /// The number that the next added entry will get.
     pub fn next_number(&self) -> u64 {
         self.next
     }
@@ -94,7 +95,7 @@ impl Table {
         first.is_some_and(|(sequence, _)| *sequence == syn.sequence())
     }
 
-    /// Forgets handshakes completed before this time.
+    /// Removes the records of handshakes that were completed before this time.
     pub fn forget(&mut self, before: Instant) {
         self.settled.retain(|_, (_, since)| *since >= before);
     }
@@ -112,7 +113,8 @@ impl Table {
     }
 }
 
-/// The table, shared by the thread that connects to servers and by those that accept clients.
+/// The table of held clients. The thread that connects to servers and the threads that accept
+/// clients share it.
 #[derive(Debug)]
 pub(crate) struct Held(Mutex<Table>);
 
@@ -131,7 +133,7 @@ impl Held {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds entries that another process has handed over.
+    /// Adds held clients that another process has handed over.
     pub fn add_all(&self, all: Vec<Waiting>) {
         let mut table = self.table();
         all.into_iter().for_each(|waiting| table.insert(waiting));

@@ -1,5 +1,5 @@
-//! Large pipes between sockets. A connection takes a pipe while data waits, and returns it
-//! afterwards.
+//! Large pipes between sockets. A pool of large pipes through which data is spliced between
+//! sockets. A connection takes a pipe while its data waits, and returns the empty pipe to the pool.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,16 +13,17 @@ use crate::counters::Counters;
 /// Reads that fit into a buffer of this size are copied without a pipe. After a read that fills the
 /// buffer, more data probably follows, so a pipe is used.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
-/// At most so many empty pipes are kept for reuse; others are closed.
+/// Maximum number of empty pipes that are kept for reuse. Further empty pipes are closed.
 const SPARE: usize = 32;
 
-/// A pipe. In the pool it is empty; its user knows how many bytes it contains.
+/// A pipe of the pool. Pipes in the pool are empty. A connection that uses a pipe counts the bytes
+/// in it.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub read: OwnedFd,
     pub write: OwnedFd,
     pub capacity_bytes: usize,
-    /// The pool's count of open pipes.
+    /// The count of open pipes, shared with the pool.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -34,16 +35,16 @@ impl Drop for Pipe {
     }
 }
 
-/// The spare pipes of a worker.
+/// The spare pipes of one worker.
 #[derive(Debug)]
 pub(crate) struct Pool {
     spare: Vec<Pipe>,
-    /// The lowest number of spare pipes since the last `trim`: so many were not needed.
+    /// The lowest number of spare pipes since the last `trim`. This many pipes were not needed.
     unused: usize,
     pipe_bytes: usize,
     /// Most open pipes.
     most: usize,
-    /// The number of open pipes, including those in use.
+    /// The number of open pipes, those in use included.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -60,7 +61,8 @@ impl Pool {
         }
     }
 
-    /// Takes an empty pipe; None: the limit of pipes is reached, or none can be opened.
+    /// Takes an empty pipe from the pool, or opens one. None: the limit of pipes is reached, or
+    /// opening fails.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.spare.pop() {
             self.unused = self.unused.min(self.spare.len());
@@ -74,7 +76,8 @@ impl Pool {
 
     fn open(&self) -> io::Result<Pipe> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // if the size cannot be set, use the default size, which only needs more system calls
+        // if setting the size fails, use the pipe with its default size, which only costs more
+        // system calls
         let capacity_bytes = fcntl_setpipe_size(&write, self.pipe_bytes)
             .or_else(|_| rustix::pipe::fcntl_getpipe_size(&write))?;
         if capacity_bytes < SCRATCH_BYTES {
@@ -122,7 +125,7 @@ mod tests {
         pool.give_back(b);
         let again = pool.take().unwrap();
         assert_eq!(open(), 2);
-        pool.trim(); // one pipe was needed meanwhile
+        pool.trim(); // since the last trim(), one pipe was needed
         pool.give_back(again);
         assert_eq!(open(), 2);
         pool.trim();

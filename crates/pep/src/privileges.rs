@@ -1,6 +1,6 @@
-//! The privileges of a running proxy. A process started as root becomes another user. It keeps
-//! three of root's capabilities, and programs that it starts have none. A filter refuses the system
-//! calls that it does not need, so it cannot open files or start programs.
+//! The privileges of a running proxy. A proxy that root starts becomes another user. It keeps three
+//! of root's capabilities, and programs that it starts have none. A seccomp filter refuses the
+//! system calls that the proxy does not need. So the proxy cannot open files or start programs.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -18,22 +18,24 @@ use seccompiler::{
     SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// The users that a proxy started by root may become by default; the first that exists is used.
+/// The users that a proxy becomes by default if root starts it. The proxy takes the first one that
+/// exists.
 const USERS: [&str; 2] = ["headway-pep", "nobody"];
-/// The capabilities that a proxy keeps: for transparent and marked sockets and their buffers; for
-/// clients' ports below 1024; for pipes beyond the limit of one user.
+/// The capabilities that a proxy keeps. It needs them, in this order, for transparent and marked
+/// sockets and their buffers; to bind to clients' ports below 1024; and for more pipes than one
+/// user may have.
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// A user and its group.
+/// A user of the system, with its group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     uid: libc::uid_t,
     gid: libc::gid_t,
 }
 
-/// The user to become; None: this process does not run as root.
+/// Finds the user that this process has to become. None: this process does not run as root.
 pub(crate) fn user(wanted: Option<&str>) -> Result<Option<User>, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     let names = wanted.map_or(USERS.to_vec(), |name| vec![name]);
@@ -63,19 +65,20 @@ fn named(name: &str) -> Option<User> {
     Some(User { uid, gid })
 }
 
-/// Reduces the bounding set to these capabilities: programs that this process starts cannot have
-/// others.
+/// Reduces this process's capability bounding set to these capabilities. Programs that this process
+/// starts then cannot get others.
 fn bound(kept: CapabilitySet) {
     for number in 0..64 {
         if kept.bits() & (1 << number) == 0 {
-            // SAFETY: plain numbers. Unknown capabilities and lack of the right are harmless.
+            // SAFETY: plain numbers. The call may fail for an unknown capability or a missing
+            // privilege, which is harmless.
             unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) };
         }
     }
 }
 
-/// Starts a thread that gives up all privileges, while the proxy still has its own. An attacker who
-/// takes over the thread gains no privilege.
+/// Starts a thread that gives up all its privileges at once, while the rest of the proxy still has
+/// privileges. So an attacker who takes over this thread gains none.
 pub(crate) fn start(
     name: &str,
     work: impl FnOnce() + Send + 'static,
@@ -89,15 +92,16 @@ pub(crate) fn start(
         }
     });
     let thread = thread.attempt("start a thread")?;
-    // wait until the thread has given up its privileges: it can no longer reduce its bounding set
-    // once another thread has become the proxy's user
+    // Wait until the thread has given up its privileges. Once another thread has become the proxy's
+    // user, the thread could no longer reduce its bounding set.
     let gone = from.recv().map_err(io::Error::other);
     gone.and_then(|gone| gone).attempt("give up privileges")?;
     Ok(thread)
 }
 
-/// Gives up all privileges of this thread, except the two capabilities that it needs to become the
-/// proxy's user together with all other threads; becoming that user drops them, too.
+/// Gives up all privileges of this thread except two capabilities. The thread needs these two to
+/// become the proxy's user, together with all other threads. They are dropped when the thread
+/// becomes that user.
 fn give_up_all() -> io::Result<()> {
     let mut kept = CapabilitySet::empty();
     if rustix::process::geteuid().is_root() {
@@ -114,8 +118,8 @@ fn give_up_all() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// Gives up all privileges that the proxy does not need, in this thread and in threads that it
-/// starts later.
+/// Gives up all privileges that the proxy does not need, in this thread and in all threads that
+/// this thread starts later.
 pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     let what = "give up privileges";
     let have = capabilities(None).attempt(what)?;
@@ -160,11 +164,13 @@ pub(crate) fn keep_for_rules() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// From now on, system calls that are not needed fail in all threads (EPERM).
+/// Installs a seccomp filter in all threads. System calls that the proxy does not need then fail
+/// with EPERM.
 pub(crate) fn confine() -> Result<(), Failure> {
     let what = "filter system calls";
     let Ok(arch) = std::env::consts::ARCH.try_into() else {
-        // no filter: the library knows system calls' numbers only for some architectures
+        // Install no filter, because the library does not know this architecture's system call
+        // numbers.
         return Ok(());
     };
     let refused = SeccompAction::Errno(libc::EPERM as u32);
@@ -189,7 +195,7 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let stream = is(1, kind.clone(), libc::SOCK_STREAM)?;
-        // protocol 0 excludes other stream protocols such as SCTP
+        // protocol 0 selects the default protocol, and excludes other stream protocols such as SCTP
         sockets.push(SeccompRule::new(vec![eq(0, family)?, stream, eq(2, 0)?])?);
     }
     rules.insert(libc::SYS_socket, sockets);
@@ -213,8 +219,8 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// The socket options that the proxy sets (socket.rs), and the timeouts of the control socket's
-/// streams.
+/// The socket options that the filter allows: those that the proxy sets (socket.rs), and the
+/// timeouts of the control socket's streams.
 const OPTIONS: [(i32, i32); 13] = [
     (libc::SOL_SOCKET, libc::SO_MARK),
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
@@ -244,7 +250,7 @@ const CALLS: &[i64] = &[
     libc::SYS_epoll_wait,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
-    // system calls for memory, threads, time and exit
+    // allowed system calls for memory, threads, time and exit
     libc::SYS_brk, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_madvise,
     libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_rseq,
     libc::SYS_set_robust_list, libc::SYS_sigaltstack, libc::SYS_rt_sigprocmask,
@@ -258,12 +264,12 @@ const CALLS: &[i64] = &[
 mod tests {
     use super::*;
 
-    /// Whether `deed` succeeds under the filter; it runs in a child process.
-    fn can(deed: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child only runs `deed`, and ends.
+    /// Runs `action` under the seccomp filter, in a child process. Returns whether it succeeds.
+    fn can(action: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child only runs `action`, and ends.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            let done = confine().is_ok() && deed();
+            let done = confine().is_ok() && action();
             // SAFETY: does not run any code of the parent process.
             unsafe { libc::_exit(i32::from(!done)) };
         }

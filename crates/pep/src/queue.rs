@@ -1,5 +1,5 @@
-//! The queue of an event loop, which waits for events of descriptors and for wake-ups by the main
-//! thread.
+//! The event queue of an event loop (epoll). It waits for events of sockets and for wake-ups by the
+//! main thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,9 +9,9 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::io::Errno;
 
-/// Most events returned by one call.
+/// Maximum number of events that one call returns.
 const EVENTS: usize = 256;
-/// The key of the wake-up event.
+/// The key under which the queue reports a wake-up.
 pub(crate) const WAKE: u64 = u64::MAX;
 
 /// An epoll queue. It returns each event with the key with which the descriptor was added.
@@ -19,7 +19,7 @@ pub(crate) const WAKE: u64 = u64::MAX;
 pub(crate) struct Queue(OwnedFd);
 
 impl Queue {
-    /// Makes a queue. Its wait also ends when `wake` is readable.
+    /// Makes an event queue. Waiting also ends when the descriptor `wake` becomes readable.
     pub fn new(wake: impl AsFd) -> io::Result<Self> {
         let queue = Self(epoll::create(CreateFlags::CLOEXEC)?);
         queue.add(wake, WAKE, EventFlags::IN)?;
@@ -38,8 +38,8 @@ impl Queue {
         Ok(epoll::delete(&self.0, fd)?)
     }
 
-    /// Waits for events for at most this time, and stores them in `events`, which is empty if
-    /// nothing happened or a signal arrived.
+    /// Waits for events for at most this time, and stores them in `events`. Afterwards `events` is
+    /// empty if no event occurred or a signal arrived.
     pub fn wait(&self, within: Duration, events: &mut Vec<Event>) -> io::Result<()> {
         let within = Timespec::try_from(within).map_err(io::Error::other)?;
         events.clear();

@@ -1,5 +1,5 @@
-//! Routes packets with the proxy's mark to this machine, with a policy rule and a routing table.
-//! Both are identified by the mark.
+//! Installs a policy rule and a routing table that route packets with the proxy's mark to this
+//! machine. Both are identified by the mark.
 
 use std::process::{Command, Output};
 
@@ -8,17 +8,19 @@ use headway_system::error::Failure;
 use crate::nft::{missing, succeeded};
 use crate::socket::Family;
 
-/// The routing protocol number of the proxy's routes and rules, by which users recognize them.
+/// The routing protocol number of the proxy's routes and policy rules. By this number users
+/// recognize them.
 const PROTOCOL: [&str; 2] = ["protocol", "72"];
-/// The preference of the policy rule. It precedes all other programs' rules, because a packet with
-/// the mark belongs to the proxy.
+/// The preference of the policy rule. The rule comes before those of all other programs, because a
+/// packet with the mark belongs to the proxy.
 const PREFERENCE: &str = "1";
-/// At most so many policy rules of a mark, which killed proxies have left, are removed.
+/// How many policy rules with the proxy's mark are removed at most. Killed proxies may have left
+/// several.
 const MOST_LEFT: usize = 16;
 
-/// Checks that no other program uses the mark, or the next number, which marks the proxy's own
-/// packets. Also checks that no proxy uses the previous number, because such a proxy would use this
-/// mark for its own packets.
+/// Checks that no other program uses the mark, or the next number, which is the mark of the packets
+/// that the proxy sends. Also checks that no proxy uses the previous number as its mark, because
+/// that proxy would send packets with this mark.
 pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     let refused = |why: &str| {
         Err(Failure::bad_input(format!(
@@ -29,7 +31,7 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     // `ip` reports an error for a table that was never used
     let there = output_of(family, &["route", "show", "table", &table])?;
     if !there.trim().is_empty() {
-        return refused("the routing table of this number has routes already");
+        return refused("the routing table with this number already has routes");
     }
     for rule in output_of(family, &["rule", "show"])?.lines() {
         if clashes(rule, mark) {
@@ -42,8 +44,9 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a policy rule, in the format of `ip rule show`, matches packets with the mark or the
-/// next number, or with exactly the previous number.
+/// Whether a policy rule conflicts with the mark. It does if it matches packets with the mark or
+/// the next number, or if it matches exactly the previous number. The rule is text in the format of
+/// `ip rule show`.
 fn clashes(rule: &str, mark: u32) -> bool {
     let mut words = rule.split_whitespace().skip_while(|word| *word != "fwmark");
     let Some(value) = words.nth(1) else {
@@ -60,14 +63,15 @@ fn clashes(rule: &str, mark: u32) -> bool {
     [mark, mark + 1].iter().any(|own| own & mask == value) || value == mark - 1
 }
 
-/// Routes marked packets of a family to this machine.
+/// Installs the route and the policy rule that bring marked packets of an address family to this
+/// machine.
 pub(crate) fn add(family: Family, mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
     run(family, &["rule", "add"], &rule(&table))?;
     run(family, &["route", "add"], &route(&table))
 }
 
-/// Removes the policy rules and routes of both families, if they exist.
+/// Removes the proxy's policy rules and routes of both address families, if they exist.
 pub(crate) fn remove(mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
     for family in [Family::V4, Family::V6] {

@@ -1,6 +1,7 @@
 //! The proxy's rules: its own nftables tables, a policy rule and a routing table, installed and
-//! removed as a whole. One chain takes new connections; it is emptied to let them bypass the proxy.
-//! If no process listens any more, tproxy finds no socket, and connections bypass the proxy, too.
+//! removed as a whole. One nftables chain takes new connections. If the chain is emptied, new
+//! connections bypass the proxy. They also bypass the proxy if no process listens any more, because
+//! tproxy then finds no socket.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,12 +23,13 @@ pub(crate) struct Rules {
     table: String,
     mark: u32,
     own_mark: u32,
-    /// Devices of both sides, and of connections that another process still has.
+    /// Network devices of both sides, and those of connections that another process still has.
     devices: String,
     clients: String,
     servers: String,
     ports: Vec<(Family, u16)>,
-    /// The group to which clients' SYNs are logged to hold them; None without --confirm.
+    /// The NFLOG group to which the rules log the SYNs of clients that are to be held; None without
+    /// --confirm.
     group: Option<u16>,
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn forwarded() -> Vec<Family> {
 }
 
 impl Rules {
-    /// `others` are the devices of connections that other processes still have.
+    /// Makes the rules. `others` are the devices of connections that other processes still have.
     pub fn new(
         config: &Config,
         ports: Vec<(Family, u16)>,
@@ -73,13 +75,13 @@ impl Rules {
         }
     }
 
-    /// Checks that no other program uses the mark.
+    /// Checks that no other program uses the proxy's mark.
     pub fn free(&self) -> Result<(), Failure> {
         let mut families = self.ports.iter();
         families.try_for_each(|(family, _)| routes::free(*family, self.mark))
     }
 
-    /// Installs tables and routes. The rules do not take new connections yet.
+    /// Installs the nftables tables and the routes. The rules do not take new connections yet.
     pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
@@ -88,8 +90,8 @@ impl Rules {
         nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
 
-    /// Replaces the table of another process by this one in one transaction, if they differ, and
-    /// takes new connections.
+    /// Replaces the nftables tables of another process by these in one transaction, if they differ.
+    /// Then lets the rules take new connections.
     pub fn take_over(
         &self,
         table: &str,
@@ -109,14 +111,14 @@ impl Rules {
         self.renew(&filled)
     }
 
-    /// Restores the table, whatever its present state.
+    /// Installs the nftables tables again, whatever their present state.
     pub fn restore(&self, open: bool, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         let opening = if open { self.opening() } else { String::new() };
         self.renew(&(self.filling(busy) + &opening))
     }
 
-    /// Sets the ports of clients that bypass the proxy, because the proxy cannot use these ports.
-    /// Replaces the earlier set.
+    /// Sets which clients' ports bypass the proxy, because the proxy cannot use these ports itself.
+    /// Replaces the earlier ports.
     pub fn fill(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&self.filling(busy))
     }
@@ -132,9 +134,10 @@ impl Rules {
         text
     }
 
-    /// Replaces the rules of existing chains, each chain at once. Sets keep their elements, and the
-    /// counter keeps its value. If tables were deleted and added in one transaction, packets could
-    /// pass without a mark for a moment and reach hosts that do not know their connection.
+    /// Replaces the rules in the existing chains, each chain at once. The sets keep their elements,
+    /// and the counter keeps its value. Deleting and adding whole tables, even in one transaction,
+    /// could let packets pass without a mark for a moment. These packets would reach hosts that do
+    /// not know their connection.
     fn renew(&self, filled: &str) -> Result<(), Failure> {
         let table = &self.table;
         let mut text = String::new();
@@ -142,19 +145,19 @@ impl Rules {
             text += &format!("table {word} {table} {{ }}\nflush table {word} {table}\n");
         }
         let renewed = nft(&(text + &self.text((0, 0)) + filled));
-        // this fails if another version's chains and sets are of other types; then replace the
-        // tables
+        // This fails if the chains and sets of another version have other types. Then replace the
+        // whole tables.
         renewed.or_else(|_| {
             let count = self.count().unwrap_or_default();
             nft(&(without(table) + &self.text(count) + filled))
         })
     }
 
-    /// The text of the tables, with a value for the counter. Packets that match no rule pass
-    /// unchanged, including all of UDP. The first rules match nearly all packets: those of the
-    /// proxy's connections. Later rules would treat these packets in the same way, but only after a
-    /// route lookup. The chain comes after other programs' NAT rules: connections that NAT
-    /// redirects are not taken.
+    /// Returns the definition of the nftables tables, with a value for the counter. Packets that
+    /// match no rule pass unchanged, including all of UDP. The first rules match the packets of the
+    /// proxy's connections, which are nearly all packets. Later rules would treat these packets in
+    /// the same way, but only after a route lookup. The chain comes after the NAT rules of other
+    /// programs, so the proxy does not take connections that NAT redirects.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -225,9 +228,9 @@ impl Rules {
                 |family| Set::Asked.known(family) + " " + &Set::Begun.note(family),
                 &format!("meta mark set {mark} accept"),
             ),
-            // if no process listens, tproxy ends the rule, so the packet is not dropped but
-            // bypasses the proxy. The connection of a dropped SYN leaves the set `Begun`; it is
-            // added again if the SYN is sent on later
+            // If no process listens, tproxy ends the rule before the drop, so the packet bypasses
+            // the proxy. When a SYN is dropped, its connection is removed from the set `Begun`, and
+            // is added again if the SYN is sent on later.
             Some(group) => self.to_listeners(
                 |family| {
                     let parts = [
@@ -247,11 +250,13 @@ impl Rules {
         text
     }
 
-    /// Rules that pass packets to the listeners. `first` is a condition, `end` the rest of a rule,
-    /// which is not reached if no process listens.
+    /// Returns the nftables rules that pass packets to the proxy's listeners. `first` is the
+    /// condition of the rules. `end` is their last part, which is not reached if no process
+    /// listens.
     fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
-            // with a group: syn.rs cannot parse a SYN with extension headers between IPv6 and TCP
+            // If SYNs are logged to a group, take only SYNs without IPv6 extension headers, because
+            // syn.rs cannot parse these headers.
             let which = match family {
                 Family::V4 => "meta nfproto ipv4 meta l4proto tcp",
                 Family::V6 if self.group.is_some() => "ip6 nexthdr tcp",
@@ -266,17 +271,17 @@ impl Rules {
         self.ports.iter().map(line).collect()
     }
 
-    /// Lets new connections bypass the proxy from now on. Existing connections continue.
+    /// Changes the rules so that new connections bypass the proxy. Existing connections continue.
     pub fn close(&self) -> Result<(), Failure> {
         nft(&format!("flush chain inet {} take\n", self.table))
     }
 
-    /// Removes all tables, policy rules and routes, as far as they exist.
+    /// Removes all of the proxy's nftables tables, policy rules and routes that exist.
     pub fn remove(&self) -> Result<(), Failure> {
         remove(&self.table, self.mark)
     }
 
-    /// The intercepted address families.
+    /// The address families of the connections that the proxy intercepts.
     pub fn families(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.ports.iter().map(|(family, _)| family.name())
     }
@@ -301,10 +306,10 @@ impl Rules {
     }
 }
 
-/// The families in which the proxy has a table, by nftables' names.
+/// nftables' names of the table families in which the proxy has a table.
 const TABLES: [&str; 3] = ["inet", "ip", "ip6"];
 
-/// Text that removes the tables, whether they exist or not.
+/// Returns nftables commands that remove the tables, whether these exist or not.
 fn without(table: &str) -> String {
     // the first line creates the table if needed, so that the second cannot fail
     let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");

@@ -1,7 +1,7 @@
-//! The process that changes the rules after the proxy has given up its privileges. It is forked at
-//! the start, receives the rules once, and then executes a few orders. It may change network
-//! settings and run `nft` and `ip`; it reads no data from the network. It ends when the proxy ends.
-//! If the proxy and this process are killed, the rules stay, but connections bypass the proxy
+//! The process that changes the rules after the proxy has given up its privileges. The proxy forks
+//! it at its start, sends it the rules once, and then a few orders. The forked process may change
+//! network settings and run `nft` and `ip`. It reads no data from the network, and ends when the
+//! proxy ends. If both processes are killed, the rules stay, but connections bypass the proxy
 //! because no process listens.
 
 use std::collections::BTreeSet;
@@ -23,21 +23,21 @@ use crate::privileges;
 use crate::rules::Rules;
 use crate::socket::Family;
 
-/// Interval at which the ports on which other programs listen are read.
+/// How often to read the ports at which other programs listen.
 const REFRESH: Duration = Duration::from_secs(2);
 
-/// The process's task, which it receives once.
+/// The task of the forked process, which it receives once.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     rules: Rules,
-    /// If the proxy replaces a process: that process's table, and the families whose marked packets
-    /// are already routed to this machine.
+    /// If the proxy replaces another process: the nftables tables of that process, and the address
+    /// families whose marked packets are already routed to this machine.
     instead_of: Option<(String, Vec<Family>)>,
     folder: PathBuf,
     name: String,
-    /// Whether some of the rules may be installed.
+    /// Whether rules of this proxy may already be installed.
     is_installed: bool,
-    /// Ports that the proxy cannot use as a client's port, because other programs listen on them.
+    /// Ports that the proxy cannot use as a client's port, because other programs listen at them.
     #[serde(skip)]
     busy: BTreeSet<u16>,
 }
@@ -52,14 +52,14 @@ enum Order {
     },
     Refresh,
     Count,
-    /// Remove the rules, the control socket and the lock's file.
+    /// Orders the forked process to remove the rules, the control socket and the lock file.
     Remove,
 }
 
-/// The result of an order: a number, or an exit status and a message.
+/// The result of an order to the forked process: a number, or an exit status and a message.
 type Answer = Result<Option<u64>, (u8, String)>;
 
-/// The proxy's end of the stream to the process that changes the rules.
+/// The proxy's end of the socket to the forked process that changes the rules.
 #[derive(Debug)]
 pub(crate) struct RulesClient {
     stream: UnixStream,
@@ -68,11 +68,11 @@ pub(crate) struct RulesClient {
     refreshed: Instant,
 }
 
-/// The forked process, before it has its task.
+/// The forked process that will change the rules, before it has received its task.
 #[derive(Debug)]
 pub(crate) struct RulesProcess(UnixStream, libc::pid_t);
 
-/// Forks the process. The calling process must have a single thread.
+/// Forks the process that will change the rules. The calling process must have a single thread.
 pub(crate) fn fork() -> Result<RulesProcess, Failure> {
     let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;
@@ -95,7 +95,7 @@ fn serve(stream: &UnixStream) {
     unsafe {
         libc::close_range(3, own - 1, 0);
         libc::close_range(own + 1, libc::c_uint::MAX, 0);
-        // ignore these signals, because this process ends when the proxy has ended
+        // ignore signals that end the proxy, because this process must end after the proxy
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }
@@ -116,7 +116,7 @@ fn serve(stream: &UnixStream) {
 
 impl Task {
     fn execute(&mut self, order: Order) -> Result<Option<u64>, Failure> {
-        // an error of the kernel counts as no ports
+        // if the kernel returns an error, assume that no ports are in use
         let busy = || listening::any_address_ports().unwrap_or_default();
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
@@ -142,7 +142,8 @@ impl Task {
             }
             (Order::Count, _) => return Ok(rules.bypassed()),
             (Order::Remove, _) => {
-                // if nothing was installed, rules with the mark may belong to another proxy
+                // remove nothing if nothing was installed, because rules with this mark may belong
+                // to another proxy
                 if self.is_installed {
                     rules.remove()?;
                 }
@@ -172,7 +173,7 @@ impl RulesProcess {
             busy: BTreeSet::new(),
         };
         let Self(stream, pid) = self;
-        control::write_line(&stream, &task).attempt("pass the rules on")?;
+        control::write_line(&stream, &task).attempt("send the rules to their process")?;
         let rules = task.rules;
         Ok(RulesClient {
             stream,
@@ -193,12 +194,12 @@ impl RulesClient {
                 exit_status,
             }),
             None => Err(Failure::failed(format!(
-                "cannot {what}: the process has ended"
+                "cannot {what}: the process that changes the rules has ended"
             ))),
         }
     }
 
-    /// Installs the rules, or replaces the rules of the process that this proxy replaces.
+    /// Installs the rules, or replaces those of the process that this proxy replaces.
     pub fn install(&self) -> Result<(), Failure> {
         self.order(Order::Install).map(drop)
     }
@@ -215,8 +216,8 @@ impl RulesClient {
         self.order(Order::Restore { open }).map(drop)
     }
 
-    /// Every two seconds, updates the ports on which other programs listen. If an update fails, the
-    /// next one tries again.
+    /// Updates, at most every two seconds, the ports at which other programs listen. If an update
+    /// fails, the next update tries again.
     pub fn refresh(&mut self) {
         if self.refreshed.elapsed() >= REFRESH {
             self.refreshed = Instant::now();
@@ -228,8 +229,8 @@ impl RulesClient {
         self.order(Order::Count).ok().flatten()
     }
 
-    /// Removes the rules, and after them the control socket. If rules are left, `pep stop`
-    /// therefore still finds the proxy.
+    /// Removes the rules, and only after that the control socket. So if some rules are left, `pep
+    /// stop` still finds the proxy.
     pub fn remove(&self) -> Result<(), Failure> {
         self.order(Order::Remove).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Runs a proxy from start to end.
+//! Runs a proxy from its start to its end.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ use crate::Config;
 ///
 /// # Errors
 /// The proxy cannot start, or a worker ended. In either case everything that the proxy has
-/// installed is removed; if it was to replace a proxy and could not, that proxy continues.
+/// installed is removed. If it failed to replace another proxy, that proxy continues.
 pub fn run(
     config: Config,
     stop: &AtomicBool,
@@ -112,16 +112,16 @@ pub fn run(
     };
     privileges::give_up(user)?;
     let mut proxy = Proxy::new(resources);
-    // call end() even if this fails, to remove the rules
+    // even if serving fails, end() must run, because it removes the rules
     let worked = proxy.work(loops, inherited, stop, ready);
     let ended = proxy.end();
-    drop(journal); // the last sender: the workers have dropped theirs
+    drop(journal); // the workers have dropped their journals, so this is the last one
     writer.into_iter().for_each(Writer::end);
     worked.and(ended).map(|()| proxy.totals())
 }
 
-/// Makes all checks before anything is changed; also checks that sockets accept the settings of
-/// each side. Returns the address families that can be intercepted.
+/// Makes all checks, before anything is changed. One of them is that sockets accept the settings of
+/// each side. Returns the address families that the proxy can intercept.
 fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     config.check()?;
     let families = rules::forwarded();
@@ -137,12 +137,12 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     Ok(families)
 }
 
-/// Takes the proxy's name: fails if a proxy of this name runs, and removes the rules of a killed
-/// proxy of this name.
+/// Takes the proxy's name. Fails if a proxy of this name runs. Removes the rules that a killed
+/// proxy of this name has left.
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     let mut control = Control::new(&config.folder, &config.name)?;
     if let Some(left) = control.left {
-        control.is_foreign = true; // keep the files until the recorded rules are removed
+        control.is_foreign = true; // keep its files until the recorded rules are removed
         if left.netns != here.netns {
             return Err(Failure::failed(format!(
                 "a proxy named {0} was killed in another network namespace, where its rules are \
@@ -157,8 +157,8 @@ fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     Ok(control)
 }
 
-/// The text of the rules that `run` would install, with port 0 for the listeners, whose ports are
-/// not known yet.
+/// Returns the text of the nftables rules that `run` would install. The listeners' ports are not
+/// known yet and appear as 0.
 ///
 /// # Errors
 /// The checks of `run` fail.
@@ -169,8 +169,7 @@ pub fn plan(config: &Config) -> Result<String, Failure> {
     Ok(Rules::new(config, ports, group, &[]).text((0, 0)))
 }
 
-/// Removes everything that a killed proxy of this name has left. Returns false if it has left
-/// nothing.
+/// Removes everything that a killed proxy of this name has left. Returns false if nothing was left.
 ///
 /// # Errors
 /// The proxy runs, or its rules are in another network namespace, which `inside` cannot enter.

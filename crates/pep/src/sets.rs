@@ -1,5 +1,5 @@
-//! The nftables sets of the proxy, whose elements are connections, by addresses and ports. If a set
-//! is full, further SYNs bypass the proxy.
+//! The nftables sets of the proxy. Their elements are connections, given by addresses and ports. If
+//! a set is full, further SYNs bypass the proxy.
 
 use crate::socket::Family;
 
@@ -7,7 +7,7 @@ use crate::socket::Family;
 /// needs about 50 MB of kernel memory.
 const MOST: u32 = 1 << 18;
 
-/// The sets, by their purpose.
+/// The purposes of the proxy's nftables sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
     /// Connections whose SYN the proxy may take, with the SYN's original addresses. If NAT rules of
@@ -19,8 +19,8 @@ pub(crate) enum Set {
     /// rules find its connection in this set and pass the ACK to the listener, which checks the
     /// cookie.
     Begun,
-    /// Connections whose clients wait for the server's answer (--confirm). Until it arrives, no
-    /// socket exists that a retransmitted SYN could match.
+    /// Connections whose clients wait for the server's answer (--confirm). Until this answer
+    /// arrives, no socket exists that a retransmitted SYN could match.
     Held,
 }
 
@@ -34,8 +34,8 @@ impl Set {
         format!("{word}_{}", family.name())
     }
 
-    /// Lifetime of an element. After that time the client has completed its handshake or is very
-    /// late; for `Asked`, the SYN has passed all rules.
+    /// How long an element stays in a set. After this time the client has completed its handshake
+    /// or is very late. For `Asked`, the SYN has passed all rules after this time.
     fn within(self) -> &'static str {
         match self {
             Self::Asked => "1s",
@@ -43,7 +43,7 @@ impl Set {
         }
     }
 
-    /// The text that defines this set for each address family.
+    /// Returns the nftables definitions of this set, one for each address family.
     pub fn text(self, families: &[Family]) -> String {
         let text = |&family: &Family| {
             format!(
@@ -63,24 +63,24 @@ impl Set {
         families.iter().map(text).collect()
     }
 
-    /// A statement that adds a SYN's connection to the set. If the set is full, the statement ends
-    /// the rule.
+    /// Returns the nftables statement that adds a SYN's connection to the set. If the set is full,
+    /// the statement ends the rule.
     pub fn note(self, family: Family) -> String {
         format!("update @{} {{ {} }}", self.name(family), ends(family))
     }
 
-    /// A condition that matches packets of connections in the set.
+    /// Returns the nftables condition that matches packets of connections in the set.
     pub fn known(self, family: Family) -> String {
         format!("{} @{}", ends(family), self.name(family))
     }
 
-    /// A statement that removes a packet's connection from the set.
+    /// Returns the nftables statement that removes a packet's connection from the set.
     pub fn forget(self, family: Family) -> String {
         format!("delete @{} {{ {} }}", self.name(family), ends(family))
     }
 }
 
-/// The packet's fields that identify a connection in a set.
+/// The fields of a packet that identify its connection in a set.
 fn ends(family: Family) -> &'static str {
     match family {
         Family::V4 => "ip saddr . tcp sport . ip daddr . tcp dport",

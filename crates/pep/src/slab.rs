@@ -1,11 +1,11 @@
 //! A collection of values with numeric keys. A removed value's key is not mistaken for the key of a
 //! later value with the same index.
 //!
-//! Other crates with this feature (slotmap) have keys of 64 bits without a specified layout. Here
-//! the layout matters: an epoll event has 64 bits of user data, which contain the key and which of
-//! a connection's two sockets the event is for.
+//! The crate slotmap is similar, but does not specify the layout of its 64-bit keys. Here the
+//! layout matters: the 64 bits of user data of an epoll event contain the key, and which of the
+//! connection's two sockets the event is for.
 
-/// A collection of values. The lower half of a key is the index.
+/// A collection of values. The lower half of a value's key is the value's index.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,
@@ -14,13 +14,13 @@ pub(crate) struct Slab<T> {
 
 #[derive(Debug)]
 struct Place<T> {
-    /// How many earlier values have had this index; wraps after a billion.
+    /// How many earlier values had this index. The number wraps after a billion.
     generation: u32,
     value: Option<Box<T>>,
 }
 
-/// Two bits fewer than half a key, because users shift keys by one bit and need further values for
-/// other events.
+/// Largest such number. It has two bits fewer than half a key, because users shift keys by one bit
+/// and need further values for other events.
 const GENERATIONS: u32 = (1 << 30) - 1;
 
 impl<T> Default for Slab<T> {

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Side;
 
-/// Maximum number of connections that wait to be accepted; the kernel has its own limit
-/// (net.core.somaxconn), too.
+/// Maximum number of connections that wait to be accepted. The kernel also limits this number
+/// (net.core.somaxconn).
 const BACKLOG: i32 = 65_535;
-/// States of a connection (net/tcp_states.h).
+/// TCP states of a socket (net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
 
 /// A version of IP.
@@ -66,12 +66,13 @@ fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> Result<
 /// A raw socket that sends complete packets with all headers. It receives no packets.
 pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::RAW, Some(net::ipproto::RAW));
-    let socket = socket.attempt("open a raw socket, which --confirm needs CAP_NET_RAW for")?;
+    let socket = socket.attempt("open a raw socket for --confirm, which needs CAP_NET_RAW")?;
     set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
     Ok(socket)
 }
 
-/// A TCP socket that may use addresses of other hosts, with the settings of its side.
+/// Opens a TCP socket that may use the addresses of other hosts, and gives it the settings of its
+/// side.
 fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::STREAM, None).attempt("open a socket")?;
     match family {
@@ -82,24 +83,26 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
     .attempt("allow foreign addresses on a socket")?;
     set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
     sockopt::set_socket_reuseaddr(&socket, true).attempt("reuse an address")?;
-    // no Nagle algorithm here: the sender has already decided whether to delay small segments
+    // disable Nagle's algorithm, because the sending host has already decided whether to delay
+    // small segments
     sockopt::set_tcp_nodelay(&socket, true).attempt("set TCP_NODELAY")?;
-    // closing an unfinished socket resets the connection, also when this process ends; otherwise
-    // the peer could mistake the first part of the data for the whole
+    // Make closing an unfinished socket reset the connection, also when this process ends.
+    // Otherwise the peer could mistake the first part of the data for all data.
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
-    // an urgent byte keeps its place in the stream
+    // an urgent byte stays at its position in the stream
     sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
     set_side_options(&socket, side)?;
     Ok(socket)
 }
 
-/// Sets the congestion control and the buffers of a side on a socket.
+/// Sets the congestion control and the buffer sizes of one side on a socket.
 fn set_side_options(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     if let Some(control) = &side.control {
         sockopt::set_tcp_congestion(socket, control).map_err(|error| {
             if error == Errno::NOENT {
                 Failure::bad_input(format!(
-                    "control {control}: no such control in the kernel; `headwayctl attach` adds one"
+                    "control {control}: the kernel has no such congestion control; `headwayctl \
+                     attach` adds one"
                 ))
             } else {
                 Failure::failed(format!("cannot use control {control}: {error}"))
@@ -114,12 +117,12 @@ fn set_side_options(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that sockets accept the settings of a side.
+/// Checks that the kernel accepts the settings of a side for a socket.
 pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Failure> {
     transparent(Family::V4, side, mark).map(drop)
 }
 
-/// A socket to listen for intercepted connections; several sockets share a port.
+/// Opens a socket to listen for intercepted connections. Several such sockets share a port.
 pub(crate) fn listener(
     family: Family,
     port: u16,
@@ -128,31 +131,33 @@ pub(crate) fn listener(
 ) -> Result<OwnedFd, Failure> {
     let socket = transparent(family, side, mark)?;
     sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
-    // bound to a loopback address, to which no packet from outside is sent, so that the socket
-    // accepts only intercepted connections
+    // Bind the socket to a loopback address. No packet from outside is sent to such an address, so
+    // the socket accepts only intercepted connections.
     net::bind(&socket, &family.loopback(port)).attempt("bind a listener to loopback")?;
     Ok(socket)
 }
 
-/// Makes a listener listen; has no effect if it already does.
+/// Makes a socket listen. Has no effect on a socket that already listens.
 pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
     net::listen(listener, BACKLOG).attempt("listen")
 }
 
-/// Changes the settings of a listening socket that another process made with other settings.
-/// If the new configuration does not set a value, the kernel's default is set. The changes apply to
-/// future connections.
+/// Changes the settings of a listening socket that a predecessor opened. Values that the new
+/// configuration does not set get the kernel's defaults. The changes apply to connections that are
+/// accepted later.
 pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     let kernels = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
-    let control = kernels("tcp_congestion_control").attempt("read the default control")?;
-    sockopt::set_tcp_congestion(listener, control.trim()).attempt("set the default control")?;
+    let control =
+        kernels("tcp_congestion_control").attempt("read the default congestion control")?;
+    sockopt::set_tcp_congestion(listener, control.trim())
+        .attempt("set the default congestion control")?;
     for (name, option) in [
         ("tcp_wmem", libc::SO_SNDBUFFORCE),
         ("tcp_rmem", libc::SO_RCVBUFFORCE),
     ] {
         let text = kernels(name).attempt(format!("read {name}"))?;
         let bytes = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
-        // the kernel doubles the value
+        // the kernel doubles the value that is set
         let half: i32 = bytes.map_or(1 << 16, |bytes: i32| bytes / 2);
         set(listener, libc::SOL_SOCKET, option, &half).attempt("size a socket's buffers")?;
     }
@@ -161,15 +166,15 @@ pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     set_side_options(listener, side)
 }
 
-/// Starts to connect to a server with a client's address.
+/// Starts to connect to a server, with the client's address as the source.
 pub(crate) fn connect(
     client: SocketAddr,
     server: SocketAddr,
     side: &Side,
     mark: u32,
 ) -> Result<OwnedFd, Errno> {
-    // such sockets could be made at the start, so an error means that the kernel has no room for
-    // another
+    // The proxy could open such a socket at its start. So an error now means that the kernel has no
+    // memory or descriptor for another one.
     let socket = transparent(Family::of(server), side, mark).map_err(|_| Errno::NOBUFS)?;
     net::bind(&socket, &client)?;
     match net::connect(&socket, &server) {
@@ -184,13 +189,13 @@ pub(crate) fn local_address(socket: impl AsFd) -> io::Result<SocketAddr> {
     Ok(net::getsockname(socket)?.try_into()?)
 }
 
-/// Whether the kernel has closed a connection: all data was acknowledged, or the connection is
-/// broken.
+/// Whether the kernel has closed a connection, because all data was acknowledged or because the
+/// connection broke.
 pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     tcp_info(socket).map_or(true, |(info, _)| info.tcpi_state == TCP_CLOSE)
 }
 
-/// Reads an integer by ioctl.
+/// Reads an integer about a socket by ioctl.
 fn ask(socket: &OwnedFd, request: libc::c_ulong) -> i32 {
     let mut value: i32 = 0;
     // SAFETY: these requests write an int.
@@ -202,17 +207,17 @@ fn ask(socket: &OwnedFd, request: libc::c_ulong) -> i32 {
     }
 }
 
-/// Bytes sent but not yet acknowledged.
+/// Number of written bytes that the peer has not acknowledged.
 pub(crate) fn unacknowledged_bytes(socket: &OwnedFd) -> i32 {
     ask(socket, libc::TIOCOUTQ) // SIOCOUTQ
 }
 
-/// Whether unread data has arrived.
+/// Whether data has arrived at the socket that was not read yet.
 pub(crate) fn has_unread(socket: &OwnedFd) -> bool {
     rustix::io::ioctl_fionread(socket).is_ok_and(|bytes| bytes > 0)
 }
 
-/// Whether the next byte to be read is urgent.
+/// Whether the socket's next byte to be read is urgent.
 pub(crate) fn is_at_mark(socket: &OwnedFd) -> bool {
     const SIOCATMARK: libc::c_ulong = 0x8905;
     ask(socket, SIOCATMARK) != 0

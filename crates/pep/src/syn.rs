@@ -1,4 +1,4 @@
-//! A client's SYN packet: parses it, and builds the answers that can be sent to the client.
+//! Parses a client's SYN packet, and builds the negative answers that can be sent to the client.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,11 +12,11 @@ const V6_BYTES: usize = 40;
 /// Offsets in the TCP header.
 const SEQUENCE_AT: usize = 4;
 const CHECKSUM_AT: usize = 16;
-/// Maximum number of bytes of the SYN that an ICMP error quotes; the error is then shorter than 576
+/// How many bytes of the SYN an ICMP error quotes at most, so that the error has fewer than 576
 /// bytes (RFC 1812, 4.3.2.3).
 const QUOTED_BYTES: usize = 512;
 
-/// A complete SYN packet.
+/// A complete SYN packet, with its IP header.
 #[derive(Clone, Debug)]
 pub(crate) struct Syn {
     packet: Vec<u8>,
@@ -30,7 +30,8 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// The part of a TCP or ICMPv6 checksum outside the segment (RFC 9293, 3.1; RFC 8200, 8.1).
+/// The sum of the pseudo header, which is the part of a TCP or ICMPv6 checksum outside the segment
+/// (RFC 9293, 3.1; RFC 8200, 8.1).
 fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, bytes: usize) -> Sum {
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => Sum::pseudo_header(from, to, protocol, bytes as u16),
@@ -48,7 +49,7 @@ fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, bytes: usize) -> Sum {
 }
 
 impl Syn {
-    /// Parses a SYN; None: the packet is no SYN that a kernel would accept.
+    /// Parses a SYN. None: the packet is no SYN, or a kernel would not accept it.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (from, to, header_bytes, end): (IpAddr, IpAddr, usize, usize) =
             match packet.first()? >> 4 {
@@ -96,8 +97,8 @@ impl Syn {
     }
 
     /// Whether the SYN's checksum is valid. For a SYN from this machine, the kernel leaves the
-    /// checksum to a device, which the packet never reaches; its field has only the sum of the
-    /// pseudo header. In that case the checksum is completed.
+    /// checksum to the network device, and the checksum field has only the sum of the pseudo
+    /// header. As such a SYN never reaches a device, this function completes its checksum.
     fn has_checksum(&mut self) -> bool {
         let (from, to) = (self.client.ip(), self.server.ip());
         let segment = &mut self.packet[self.header_bytes..];
@@ -115,7 +116,7 @@ impl Syn {
         true
     }
 
-    /// The SYN's sequence number, the first of the connection.
+    /// The SYN's sequence number, which is the client's initial sequence number.
     pub fn sequence(&self) -> u32 {
         let at = self.header_bytes + SEQUENCE_AT;
         u32::from_be_bytes([0, 1, 2, 3].map(|n| self.packet[at + n]))
@@ -125,10 +126,10 @@ impl Syn {
         &self.packet
     }
 
-    /// The packet that tells the client why the server cannot be reached; its source is the
+    /// Builds the packet that tells the client why the server cannot be reached. Its source is the
     /// server's address. None: the client gets no answer, as from a silent server.
     pub fn answer(&self, why: Errno) -> Option<Vec<u8>> {
-        // the codes of ICMP (RFC 792), then of ICMPv6 (RFC 4443, 3.1)
+        // each pair has the code of ICMP (RFC 792), then the code of ICMPv6 (RFC 4443, 3.1)
         match why {
             Errno::TIMEDOUT => None,
             Errno::NETUNREACH => Some(self.unreachable(0, 0)),
@@ -138,7 +139,7 @@ impl Syn {
         }
     }
 
-    /// A reset in answer to a segment without ACK (RFC 9293, 3.5.2).
+    /// Builds a reset that answers a segment without ACK (RFC 9293, 3.5.2).
     fn refusal(&self) -> Vec<u8> {
         let segment = &self.packet[self.header_bytes..];
         let options = usize::from(segment[TCP_BYTES - 8] >> 4) * 4;
@@ -154,7 +155,8 @@ impl Syn {
         self.back(TCP, &mut reset, CHECKSUM_AT)
     }
 
-    /// An ICMP or ICMPv6 error, destination unreachable, with the code for its version of IP.
+    /// Builds an ICMP or ICMPv6 error "destination unreachable", with the code for the version of
+    /// IP.
     fn unreachable(&self, v4_code: u8, v6_code: u8) -> Vec<u8> {
         let (protocol, kind, code) = match self.client {
             SocketAddr::V4(_) => (1, 3, v4_code),
@@ -165,7 +167,8 @@ impl Syn {
         self.back(protocol, &mut message, 2)
     }
 
-    /// A packet from the server to the client, with its checksum.
+    /// Builds a packet with the server's address as source and the client's as destination, and
+    /// computes its checksum.
     fn back(&self, protocol: u8, payload: &mut [u8], checksum_at: usize) -> Vec<u8> {
         let length = payload.len();
         let (from, to) = (self.server.ip(), self.client.ip());
@@ -179,7 +182,7 @@ impl Syn {
         match (from, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 let [high, low] = ((V4_BYTES + length) as u16).to_be_bytes();
-                // the kernel fills in identification and checksum
+                // the kernel fills in the identification and the checksum of the IP header
                 packet.extend([0x45, 0, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
                 packet.extend(from.octets());
                 packet.extend(to.octets());
@@ -201,7 +204,7 @@ impl Syn {
 mod tests {
     use super::*;
 
-    /// A SYN of 40 or 60 bytes whose checksum `fill` sets.
+    /// A SYN packet of 40 or 60 bytes. The function `fill` sets its checksum.
     fn packet(from: &str, to: &str, fill: fn(&mut [u8], Sum)) -> Vec<u8> {
         let mut segment = [0; TCP_BYTES];
         segment[..4].copy_from_slice(&[0x10, 0, 0, 80]);
@@ -238,7 +241,7 @@ mod tests {
     }
 
     impl Syn {
-        /// A test's SYN from a client with this port.
+        /// A SYN packet for tests, from a client with this port.
         pub(crate) fn example(port: u16) -> Self {
             let mut packet = packet("10.1.0.2", "192.0.2.1", |segment, pseudo| {
                 whole(segment, pseudo);
@@ -293,7 +296,8 @@ mod tests {
         for (from, to) in ENDS {
             let syn = Syn::parse(&packet(from, to, whole)).unwrap();
             let reset = syn.answer(Errno::CONNREFUSED).unwrap();
-            // a segment as if from the server: with addresses swapped and a valid checksum
+            // build a segment that seems to come from the server: swapped addresses and a valid
+            // checksum
             let seen = Syn::parse(&reset).unwrap();
             assert_eq!((seen.client, seen.server), (syn.server, syn.client));
             let segment = &reset[seen.header_bytes..];

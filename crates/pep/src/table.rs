@@ -1,10 +1,10 @@
-//! Gives a thread its own descriptor table. The kernel limits open files per table, so event loops
-//! with separate tables can each open as many files as a process. In a table with one user, the
-//! kernel looks up descriptors without reference counts, and opens and closes them without waiting
-//! for other threads.
+//! Gives a thread its own descriptor table. The kernel limits the number of open files per table,
+//! so event loops with separate tables can each open as many files as a whole process. In a table
+//! that only one thread uses, the kernel looks up descriptors without reference counts, and opens
+//! and closes files without waiting for other threads.
 //!
-//! A descriptor is only valid in the table of the thread that uses it, so a loop's thread must
-//! open, use and close the loop's sockets.
+//! A descriptor is valid only in one table. So the thread of an event loop must open, use and close
+//! the loop's sockets itself.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -12,19 +12,19 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// The lowest descriptor after standard input, output and error.
 const FIRST: libc::c_uint = 3;
 
-/// Gives the calling thread its own table, which still has all descriptors that the thread shared
-/// with others.
+/// Gives the calling thread its own descriptor table. The table starts as a copy of the shared one,
+/// with the same descriptors.
 pub(crate) fn leave() -> io::Result<()> {
-    // SAFETY: a plain number. Descriptors of this thread are those that it had.
+    // SAFETY: a plain number. The thread's new table has the same descriptors as before.
     match unsafe { libc::unshare(libc::CLONE_FILES) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Closes all descriptors except `kept` in the calling thread's own table. The closed descriptors
-/// stay open in other threads' tables. When those threads close them, this thread no longer keeps
-/// the files open.
+/// Closes all descriptors except `kept` in the calling thread's own table. The files stay open in
+/// the tables of other threads. When these threads close them, the calling thread does not keep
+/// them open.
 pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut kept: Vec<_> = kept
         .iter()
@@ -76,7 +76,7 @@ mod tests {
                 keep_only(&[own.as_fd(), far.as_fd()]).unwrap();
                 assert!(!is_open(theirs) && is_open(far.as_raw_fd()));
                 (&own).write_all(b"a").unwrap();
-                // the thread's remaining descriptors are closed when it ends
+                // the kernel closes the thread's remaining descriptors when the thread ends
             });
             thread.join().unwrap();
         });

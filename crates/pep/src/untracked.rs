@@ -2,19 +2,19 @@
 //! connection have the same addresses and ports. If rules of other programs have enabled connection
 //! tracking, tracking would mistake one leg for the other: it would consider packets of either leg
 //! invalid, and packets to servers would not be masqueraded. So tracking should only see the
-//! servers' legs. This costs a lookup of each packet's socket, which later rules need, too. The
-//! lookup also happens on machines without connection tracking, because a rule that checked for
-//! tracking would enable it.
+//! servers' legs. To achieve this, the rules look up each packet's socket, which later rules need,
+//! too. The lookup also happens on machines without connection tracking, because a rule that
+//! checked for tracking would enable it.
 //!
 //! A client's SYN is tracked until NAT rules of other programs have decided its destination. If the
-//! proxy takes it, an untracked copy continues through loopback (nftables' `dup`, available in
-//! tables of one version of IP), and the original is dropped.
+//! proxy takes the SYN, an untracked copy of it continues through loopback (nftables' `dup`,
+//! available in tables of one version of IP), and the original is dropped.
 
 use crate::nft::{chain, word, ACK, SYN};
 use crate::sets::Set;
 use crate::socket::Family;
 
-/// The proxy's marks and devices, which these chains need.
+/// The proxy's marks and devices, from which the chains are made.
 pub(crate) struct Marks<'a> {
     pub mark: u32,
     pub own_mark: u32,
@@ -23,8 +23,9 @@ pub(crate) struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// The text of chains for incoming and outgoing packets, which run before connection tracking.
-    /// `known` are sets of connections whose clients have no socket yet.
+    /// Returns the definitions of the nftables chains for incoming and outgoing packets that run
+    /// before connection tracking. `known` are the sets of connections whose clients have no socket
+    /// yet.
     pub fn chains(&self, families: &[Family], known: &[Set]) -> String {
         let Self {
             mark,
@@ -51,19 +52,21 @@ impl Marks<'_> {
                 came.push(format!("{} notrack return", set.known(family)));
             }
         }
-        // rules cannot see a socket's mark before the socket is established and after its end
+        // rules can see a socket's mark only while its connection is established
         came.push(format!("socket mark != {own_mark} return"));
         came.push("socket transparent 1 notrack".to_owned());
         let left = [
             "type filter hook output priority raw; policy accept;".to_owned(),
             format!("meta mark {own_mark} oifname {clients} notrack return"),
-            // a client's SYN that is sent on when the server has answered
+            // this rule matches a client's SYN that the proxy sends on after the server has
+            // answered
             format!("meta mark {mark} oifname \"lo\" notrack"),
         ];
         chain("came", &came) + &chain("left", &left)
     }
 
-    /// The text of tables that send copies of taken SYNs through loopback.
+    /// Returns the definitions of the nftables tables that send copies of taken SYNs through
+    /// loopback.
     pub fn tables(&self, table: &str, families: &[Family]) -> String {
         let Self { mark, clients, .. } = self;
         let text = |family: &Family| {

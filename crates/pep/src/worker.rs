@@ -30,37 +30,39 @@ use crate::queue::{Queue, WAKE};
 use crate::slab::Slab;
 use crate::{socket, table, Config};
 
-/// Number of connections to accept before existing connections continue.
+/// How many connections a worker accepts in a row before it continues with existing connections.
 const ACCEPTS: usize = 64;
-/// Interval at which connections are checked that wait for something no event reports. With many
-/// such connections it is longer: POLL_EACH for each.
+/// How often the worker checks connections that wait for something that no event reports. With many
+/// such connections the interval is longer: POLL_EACH for each.
 const POLL: Duration = Duration::from_millis(10);
 const POLL_EACH: Duration = Duration::from_micros(20);
-/// Interval at which all connections' timeouts are checked.
+/// How often the worker checks the timeouts of all its connections.
 const TICK: Duration = Duration::from_secs(1);
-/// Keys from this value on belong to no connection, because connections' keys have fewer bits.
+/// The lowest key of an event that belongs to no connection. The keys of connections have fewer
+/// bits.
 const OWN: u64 = 1 << 63;
 const LISTENER: u64 = WAKE - 1;
 
-/// State shared by a worker and the main thread.
+/// State that a worker and the main thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub counters: Arc<Counters>,
     /// Where to log ended connections.
     pub journal: Option<Journal>,
-    /// Whether to take new connections; false while another process may take them.
+    /// Whether the worker is to accept new connections; false while another process may accept
+    /// them.
     pub accepts: AtomicBool,
-    /// Whether to close the listening sockets for good, because another process has them or the
-    /// proxy is stopping.
+    /// Whether the worker is to close its listening sockets for good, because another process has
+    /// them or the proxy is stopping.
     pub stops_listening: AtomicBool,
-    /// Set by the worker: whether it is accepting connections now.
+    /// Whether the worker is accepting connections now. The worker sets this flag.
     pub is_accepting: AtomicBool,
-    /// Whether to reset all connections and end.
+    /// Whether the worker is to reset all its connections and end.
     pub end: AtomicBool,
-    /// Number of the worker's connections, including those that are closing.
+    /// Number of connections of the worker, those that are closing included.
     pub open: AtomicUsize,
-    /// Where to send the answer to a request for the status of all connections; None: no request is
-    /// waiting.
+    /// Channel for the worker's answer to a request for the status of all its connections; None: no
+    /// request is waiting.
     request: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
     /// An event descriptor that becomes readable when a flag or request waits for the worker.
     pub wake: OwnedFd,
@@ -100,11 +102,12 @@ impl Shared {
 
     /// Wakes the worker to check its flags.
     fn wake(&self) {
-        // ignore errors: if the counter is full, the worker has been woken already
+        // ignore this error: if the event descriptor's counter is full, the worker was woken
+        // already
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Counts and logs a connection for which one of the two legs was never established.
+    /// Counts and logs a connection of which one leg was never established.
     pub fn log_unestablished(
         &self,
         (client, server): (SocketAddr, SocketAddr),
@@ -127,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Clears the wake-up event and returns a waiting request.
+    /// Clears the wake-up event. Returns a waiting request for the status of connections, if any.
     pub fn take_request(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         self.request
@@ -136,19 +139,20 @@ impl Shared {
             .take()
     }
 
-    /// Requests the status of all connections of the worker; the answer goes to `to`.
+    /// Requests the status of all connections of the worker; the worker sends the answer to the
+    /// channel `to`.
     pub fn request_connections(&self, to: Sender<Vec<ConnectionStatus>>) {
         *self.request.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
         self.wake();
     }
 }
 
-/// By this a new thread reports that it has opened all its resources.
+/// The channel through which a new thread reports that it has opened all its resources.
 pub(crate) struct Ready(pub Sender<()>);
 
 impl Ready {
     pub fn report(&self) {
-        let _ = self.0.send(()); // ignore errors: no one may wait for the report any more
+        let _ = self.0.send(()); // ignore errors, because the main thread may have given up waiting
     }
 }
 
@@ -157,11 +161,11 @@ impl Ready {
 pub(crate) struct Worker {
     config: Arc<Config>,
     shared: Arc<Shared>,
-    /// The table of held clients, with the sockets to their servers; None without --confirm.
+    /// The table of held clients, which has the sockets to their servers; None without --confirm.
     held: Option<Arc<Held>>,
     queue: Queue,
     listeners: Vec<OwnedFd>,
-    /// Whether the worker accepts connections now. It is also false while no descriptor is
+    /// Whether the worker accepts connections now; false also while no file descriptor is
     /// available.
     listening: bool,
     connections: Slab<Connection>,
@@ -174,9 +178,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Makes the worker; its own thread must call this. Keeps copies of the listening sockets. If
-    /// threads have their own descriptor tables, closes all other descriptors in this thread's
-    /// table, including the given listening sockets.
+    /// Makes the worker. The worker's own thread must call this function. Makes copies of the
+    /// listening sockets. If each thread has its own descriptor table, closes all other descriptors
+    /// in this thread's table, including the given listening sockets.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -225,8 +229,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Stops accepting connections until `listen` is called again. Closing the sockets would not
-    /// end their events, because another process may have the sockets, too.
+    /// Stops accepting connections until `listen` is called again. Removes the listening sockets
+    /// from the event queue: closing them would not end their events, because another process may
+    /// have them open, too.
     fn pause(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.listening) {
             for listener in &self.listeners {
@@ -237,8 +242,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs the event loop until the main thread ends it. Short tasks precede bulk transfers: per
-    /// iteration, only one connection with more data continues.
+    /// Runs the event loop until the main thread ends it. Short tasks come before bulk transfers:
+    /// in each iteration, only one of the connections with more data to move continues.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
@@ -305,21 +310,24 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
         for _ in 0..ACCEPTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            // an event that was already read may be of a socket that was handed over since
+            // this event may belong to a listening socket that was handed over after the event was
+            // read
             let Some(from) = self.listeners.get(listener).filter(|_| self.listening) else {
                 return Ok(());
             };
             match acceptfrom_with(from, flags) {
                 Ok((socket, peer)) => self.take(socket, peer, now),
                 Err(Errno::AGAIN) => return Ok(()),
-                // only this connection failed: continue with the next
+                // only this connection failed, so accept the next one
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // let connections wait until the next tick
+                    // no descriptor or memory is available: let connections wait until the next
+                    // check of timeouts
                     count(&self.shared.counters.no_room);
                     return self.pause();
                 }
-                // another error is a network error of this connection, not of the listener
+                // any other error is a network error of the connection that was to be accepted, not
+                // of the listener
                 Err(_) => {}
             }
         }
@@ -330,11 +338,11 @@ impl Worker {
     fn take(&mut self, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>, now: Instant) {
         let client = peer.and_then(|address| address.try_into().ok());
         let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
-            return; // no address: the connection has already ended
+            return; // the socket has no address, because the connection has already ended
         };
         let (client, server): (SocketAddr, SocketAddr) = (client, server);
         if server.ip().is_loopback() {
-            return; // refuse: a program of this machine has connected to the listener directly
+            return; // close it: a local program has connected to the listener directly
         }
         count(&self.shared.counters.accepted);
         self.shared.open.fetch_add(1, Relaxed);
@@ -378,7 +386,7 @@ impl Worker {
 
     fn on_event(&mut self, word: u64, flags: EventFlags, now: Instant) {
         let key = word >> 1;
-        // an event that was already read may be of a connection that has ended since
+        // this event may belong to a connection that has ended after the event was read
         if let Some(connection) = self.connections.get(key) {
             connection.note((word & 1) as usize, flags);
             if connection.listed {
@@ -424,7 +432,7 @@ impl Worker {
         }
     }
 
-    /// Ends connections whose timeout has passed.
+    /// Ends the worker's connections whose timeout has passed.
     fn sweep(&mut self, now: Instant) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else {

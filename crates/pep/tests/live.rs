@@ -1,18 +1,18 @@
 //! Tests a running proxy between a client and a server, in network namespaces.
-//! HEADWAY_TRANSFERS=10000 sets the number of transfers. HEADWAY_LONG=1 keeps very many connections
-//! open for ten minutes.
+//! HEADWAY_TRANSFERS=10000 sets the number of transfers. With HEADWAY_LONG=1 one test keeps very
+//! many connections open for ten minutes.
 //!
 //! - `lab`: the namespaces; `proxy`: this program again, as a proxy; `ends`: connections through
 //!   it;
 //! - `started`, `legs`, `around`, `nat`, `replace`, `many`, `confirm`, `hostile`, `observed`,
 //!   `transfers`: the tests; `script`: the course of a transfer.
 //!
-//! The tests need root, ip, nft and ss. Some measure how long exchanges take during floods and next
-//! to stuck connections; the bounds are several times the undisturbed duration. A failed
+//! The tests need root, ip, nft and ss. Some tests measure how long exchanges take during floods
+//! and next to stuck connections. Their bounds are several times the undisturbed duration. A failed
 //! measurement is repeated if other work used the cores meanwhile (tests/machine.rs). All other
 //! tests only wait for conditions, for up to 20 seconds.
 
-/// Tests with their names.
+/// All tests with their names.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         &[$((stringify!($name), $name as fn(&$crate::lab::Lab))),*]
@@ -103,7 +103,7 @@ fn main() {
         Some(word) => name.contains(word.as_str()),
         None => true,
     });
-    // a long run does not take the lock, so that it does not block other test programs
+    // a long run takes no lock, because it would block other test programs for a long time
     let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
     let short = long.iter().all(|name| std::env::var_os(name).is_none());
     let _machine = short.then(lab::lock_machine);
@@ -122,8 +122,8 @@ fn main() {
                 }
                 None => {
                     failed += 1;
-                    // remove the files of this test's proxy, so that the next test does not find
-                    // them
+                    // remove the control socket's files of this test's proxy, so that the next test
+                    // does not find them
                     let _ = std::fs::remove_dir_all(proxy::folder());
                     println!("test {name} ... FAILED");
                 }
@@ -132,7 +132,7 @@ fn main() {
     }
     println!("\ntest result: {passed} passed; {failed} failed");
     if let Some(folder) = proxy::folder().parent() {
-        let _ = std::fs::remove_dir_all(folder); // failed tests may have left files
+        let _ = std::fs::remove_dir_all(folder); // failed tests may have left files in the folder
     }
     std::process::exit(i32::from(failed > 0));
 }

@@ -22,7 +22,7 @@ fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     algorithm::file_of(name)
 }
 
-/// The name of an algorithm or a user's file, for labels.
+/// The name that labels show for an algorithm or a user's file.
 #[pyfunction]
 fn plain(name: &str) -> &str {
     algorithm::plain(name)
@@ -56,7 +56,7 @@ fn user_file(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
     })
 }
 
-/// Raises ValueError if these routers cannot share a link.
+/// Raises ValueError if these routers cannot be used together on one link.
 #[pyfunction]
 fn check_routers(names: Vec<PyBackedStr>) -> PyResult<()> {
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -69,7 +69,7 @@ fn check_passage(control: &str, router: &str) -> PyResult<()> {
     sharing::may_pass(control, router).map_err(invalid)
 }
 
-/// All algorithms' names that are built into this engine.
+/// The names of all algorithms that are built into this engine.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| Known {
@@ -142,8 +142,8 @@ fn bdp_bytes(rate_bps: u64, rtt_ns: u64) -> u128 {
     headway_experiment::bdp_bytes(rate_bps, rtt_ns)
 }
 
-/// A queue's limit in bytes, from a limit as `parse_buffer` returns it; None if the limit is in
-/// packets.
+/// A queue's limit in bytes, computed from a limit as `parse_buffer` returns it; None if the limit
+/// is in packets.
 #[pyfunction]
 fn limit_bytes(buffer: &str, rate_bps: u64, base_rtt_ns: u64) -> PyResult<Option<u128>> {
     let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;

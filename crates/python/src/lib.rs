@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval between calls of `progress`.
 const TELL_INTERVAL: Duration = Duration::from_millis(250);
-/// Bytes of rows that are kept before `spill` is called.
+/// Bytes of rows that may accumulate before `spill` is called.
 const SPILL_BYTES: usize = 64 << 20;
-/// Number of simulated events between two checks of the clock, and between two signs of life of a
-/// run that is watched.
+/// Number of simulated events between two checks of the clock, and between two signals of progress
+/// to the watchdog of users' files.
 const EVENTS_PER_LOOK: u32 = 100_000;
 const EVENTS_PER_BEAT: u32 = 20;
 
@@ -181,7 +181,7 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
     Ok(result)
 }
 
-/// An object with which another thread can stop runs; they then end without a result.
+/// An object with which another thread can stop runs. A stopped run ends without a result.
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Stop(AtomicBool);
@@ -276,7 +276,7 @@ fn run<'py>(
 }
 
 /// Runs until a point in time, or until the trace exceeds a bound. Returns false if the run has
-/// ended. Repeated runs check the bounds after the same events.
+/// ended. Repetitions of a run check the bounds after the same events.
 fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: usize) -> bool {
     loop {
         for _ in 0..EVENTS_PER_LOOK / EVENTS_PER_BEAT {

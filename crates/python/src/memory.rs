@@ -3,7 +3,7 @@
 use std::fs;
 
 const PAGE_BYTES: u64 = 4096;
-/// Factor of the address space that Polars' allocators and threads reserve to the memory that they
+/// Ratio of the address space that Polars' allocators and threads reserve to the memory that they
 /// use.
 const ADDRESSES_PER_BYTE: u64 = 3;
 

@@ -1,10 +1,10 @@
-//! Congestion controls that flows choose.
+//! The congestion controls that the flows of a run have chosen.
 
 use crate::scenario::{Control, Flow};
 use headway_algorithms::{AlgorithmError, ControlInstance, StartupInfo};
 
-/// One congestion control per distinct choice of the flows. Its clones share tunables, which
-/// therefore stay in the cache however many flows use them.
+/// One congestion control per distinct choice of the flows. Its clones share one array of tunables,
+/// which therefore stays in the CPU's cache however many flows use it.
 #[derive(Default)]
 pub(crate) struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
 

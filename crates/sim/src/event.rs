@@ -1,5 +1,5 @@
-//! The event queue. Events are taken in the order of their time. Events of the same time are taken
-//! in the order in which they were added, so that runs are reproducible.
+//! The event queue. Events are processed in the order of their time, and events of the same time in
+//! the order in which they were added, so that runs are reproducible.
 //!
 //! A timing wheel holds the events of the current lap, with one list per slot. A second wheel has
 //! one list per coming lap; its events move to the slots when that lap begins. A heap keeps all
@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The kind of an event. [`Event::id`] identifies its object.
+/// An event's kind. [`Event::id`] has the number of the object that the event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EventKind {
@@ -19,25 +19,25 @@ pub enum EventKind {
     Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
     Timer = 1,
-    /// Flow `id` starts or stops, or a time has come that its application asked for.
+    /// Flow `id` starts or stops, or its application is called at a time that it has set.
     App = 2,
     /// Counters are recorded.
     Checkpoint = 3,
-    /// Link `id` can send the next of the packets that it holds.
+    /// Link `id`, which holds packets, can send its next one.
     Turn = 4,
-    /// The routers of link `id` are called at a time that they asked for.
+    /// The routers of link `id` are called at a time that one of them has set.
     Tick = 5,
     /// Packet `id` arrives at its host.
     Delivery = 6,
 }
 
-/// An entry of the queue.
+/// An event in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Simulated time of the event, in nanoseconds.
     pub time_ns: u64,
-    /// The event's kind and its object's number in one word. Queues are walked often, and short
-    /// entries stay in the cache.
+    /// The event's kind and its object's number in one word. The event queue is searched often, and
+    /// short entries stay in the CPU's cache.
     tag: u32,
 }
 
@@ -66,12 +66,13 @@ impl Event {
     }
 }
 
-/// A slot of the wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s. At 100
-/// Mbit/s few slots have more than one event, so sorting is rarely needed.
+/// A slot of the timing wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s. At
+/// 100 Mbit/s few slots have more than one event, so sorting is rarely needed.
 const SLOT_BITS: u32 = 13;
-/// Slots of the wheel. A lap takes 268 ms, about the shortest retransmission timeout.
+/// Number of slots of the timing wheel. All slots together (a lap) last 268 ms, about the shortest
+/// retransmission timeout.
 const SLOTS: u64 = 32768;
-/// Laps of the second wheel, one bit each in a word; together 17 s.
+/// Number of laps of the second wheel, one bit each in a word; all laps together last 17 s.
 const LAPS: u64 = 64;
 const NONE: u32 = u32::MAX;
 
@@ -84,20 +85,20 @@ struct Node {
 
 /// The pending events.
 pub struct Events {
-    /// Events of the current slot, the earliest last.
+    /// Events of the current slot. The earliest event is last.
     present: Vec<Event>,
     /// Number of the current slot, counted from time 0.
     slot: u64,
-    /// First node of the list of each slot of the current lap.
+    /// First node of each slot's list, for the slots of the current lap.
     heads: Box<[u32; SLOTS as usize]>,
     /// A bit for every slot that has a list.
     occupied: Box<[u64; SLOTS as usize / 64]>,
-    /// First node of the list of each coming lap, at the lap's number modulo LAPS.
+    /// First node of each coming lap's list. The index of a lap is its number modulo LAPS.
     laps: [u32; LAPS as usize],
     laps_occupied: u64,
     nodes: Vec<Node>,
     free: u32,
-    /// Events that were beyond the second wheel when they were added: time, order, tag.
+    /// Events that were too late for the second wheel when they were added: time, order, tag.
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     next_order: u64,
 }
@@ -120,7 +121,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Adds an event. It must not be earlier than the event that was taken last.
+    /// Adds an event. It must not be earlier than the event that was last removed.
     #[inline]
     pub fn push(&mut self, time_ns: u64, kind: EventKind, id: u32) {
         debug_assert!(id >> ID_BITS == 0, "numbers have {ID_BITS} bits");
@@ -177,7 +178,7 @@ impl Events {
         self.another_node(event.time_ns, event.tag)
     }
 
-    /// Allocates a node: more events are pending than ever before.
+    /// Allocates a new node. This happens only when more events are pending than ever before.
     #[cold]
     #[inline(never)]
     fn another_node(&mut self, time_ns: u64, tag: u32) -> u32 {
@@ -194,7 +195,7 @@ impl Events {
         self.occupied[at / 64] |= 1 << (at % 64);
     }
 
-    /// Takes the earliest event, unless its time is after `until_ns`.
+    /// Removes and returns the earliest event. Returns None if its time is after `until_ns`.
     #[inline]
     pub fn pop(&mut self, until_ns: u64) -> Option<Event> {
         if self.present.is_empty() {
@@ -276,7 +277,7 @@ impl Events {
             return false;
         };
         self.slot = lap * SLOTS;
-        // Events in the heap were scheduled before those in the list.
+        // Events in the heap come first, because they were scheduled before those in the list.
         while let Some(&Reverse((time_ns, _, tag))) = self.far.peek() {
             let slot = time_ns >> SLOT_BITS;
             if slot / SLOTS != lap {

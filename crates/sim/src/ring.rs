@@ -1,7 +1,7 @@
 //! A queue in a ring buffer whose size is a power of two, so that a mask finds an element's slot.
 //! Every packet passes through several of these queues.
 
-/// A first-in, first-out queue with access to every element.
+/// A first-in, first-out queue that also gives access to every element by position.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -26,7 +26,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len as usize
     }
 
-    /// Slot of the element at this position, counted from the front.
+    /// Slot in the ring of the element at this position, counted from the front.
     #[inline(always)]
     fn place(&self, at: usize) -> usize {
         (self.head as usize).wrapping_add(at) & self.slots.len().wrapping_sub(1)

@@ -5,7 +5,7 @@
 use rand_core::SeedableRng;
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// What a random stream is used for.
+/// What a random stream is used for; each purpose has its own streams.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Loss, duplication, reordering and queue management of a link.

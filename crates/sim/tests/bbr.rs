@@ -8,8 +8,8 @@ const RATE_BPS: u64 = 50_000_000;
 const RTT_MS: u64 = 40;
 /// Bandwidth-delay product of 50 Mbit/s and 40 ms, in packets of 1500 bytes.
 const BDP_PKTS: u32 = 166;
-/// Number of packets that BBR adds to its target window: three large segments, two packets for the
-/// probing phase, and one for rounding.
+/// Number of packets by which BBR's cwnd exceeds its target: three large segments, two packets for
+/// the probing phase, and one for rounding.
 const BUDGET_PKTS: u32 = 3 * 12 + 3;
 
 fn flow(duration_ns: u64) -> Outcome {
@@ -34,8 +34,7 @@ fn startup_fills_the_path_in_one_round_per_doubling() {
         .find(|s| s.2 >= BDP_PKTS)
         .expect("the path is filled")
         .0;
-    // cwnd has grown from 10 packets: after the round of the handshake it doubled four to five
-    // times
+    // cwnd began at 10 packets; since the handshake it has doubled four to five times
     let rounds = full_ns / (RTT_MS * MS);
     assert!((4..=6).contains(&rounds), "{rounds}");
 }
@@ -46,7 +45,7 @@ fn after_startup_at_most_two_bdp_plus_the_budget_are_in_flight() {
     let late = states(&outcome).into_iter().filter(|s| s.0 > 2 * SECOND);
     let most = late.clone().map(|s| s.2).max().expect("states");
     assert!(most <= 2 * BDP_PKTS + BUDGET_PKTS, "{most}");
-    // the queue has room for a thousand packets, which loss-based controls fill
+    // the queue has room for a thousand packets, which loss-based controls would fill
     let queue = &outcome.tables.queue;
     let longest = (0..queue.time_ns.len())
         .filter(|&i| queue.link[i] == 0 && queue.time_ns[i] as u64 > 2 * SECOND)
@@ -73,7 +72,8 @@ fn every_ten_seconds_bbr_sends_four_packets_per_round_for_200_ms() {
     assert_eq!(probes.len(), 3, "{probes:?}");
     for (from, to) in &probes {
         let ms = (to - from) / MS;
-        // ProbeRTT lasts until only four packets are in flight, then 200 ms, and until the next ACK
+        // ProbeRTT waits until only four packets are in flight, then lasts 200 ms more, and until
+        // the next ACK
         assert!((200..200 + 3 * RTT_MS).contains(&ms), "{ms}");
     }
     for pair in probes.windows(2) {
@@ -85,8 +85,8 @@ fn every_ten_seconds_bbr_sends_four_packets_per_round_for_200_ms() {
 #[test]
 fn every_eighth_round_trip_probes_with_a_quarter_more() {
     let outcome = flow(9 * SECOND);
-    // in its probing phase BBR adds up to a quarter of a BDP to the queue, which the next phase
-    // drains
+    // in the probing phase BBR adds up to a quarter of a BDP to the queue; in the next phase the
+    // queue drains
     let queue = &outcome.tables.queue;
     let mut peaks = 0;
     let mut above = false;

@@ -4,8 +4,8 @@ use crate::common::{bulk, dumbbell, run, text, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// A dumbbell whose forward link has these fields. It carries datagrams of 1500 bytes, one every
-/// `interval_ns`.
+/// A dumbbell with these fields for its forward link. On the link a flow sends datagrams of 1500
+/// bytes, one every `interval_ns`.
 fn datagrams(forward: Value, interval_ns: u64, duration_ns: u64) -> Outcome {
     run(&json!({
         "duration_ns": duration_ns,
@@ -22,7 +22,7 @@ fn datagrams(forward: Value, interval_ns: u64, duration_ns: u64) -> Outcome {
     }))
 }
 
-/// Packets that left the first link in each whole second.
+/// Number of packets that left the first link in each whole second.
 fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
     let q = &outcome.tables.queue;
     let mut sent = vec![0; seconds];
@@ -51,7 +51,8 @@ fn a_link_follows_steps_of_its_rate_to_the_packet() {
     let vary = json!({"kind": "schedule", "steps": steps});
     let outcome = datagrams(json!({"rate_bps": 1, "vary": vary}), MS, 5 * SECOND);
     let sent = sent_in_seconds(&outcome, 5);
-    // 999 in the first second: the first packet needs 12 ns on the access link and 1 ms on this one
+    // 999 packets in the first second: the first packet needs 12 ns on the access link and 1 ms on
+    // this link
     assert_eq!(sent, [999, 500, 0, 1500, 1000]);
 }
 
@@ -100,7 +101,8 @@ fn a_saturating_sender_uses_every_opportunity_of_a_mahimahi_trace() {
     let vary = json!({"kind": "mahimahi", "opportunities_ms": opportunities});
     let link = json!({"rate_bps": 1, "vary": vary, "limit_pkts": 50});
     let outcome = datagrams(link, MS, 3 * SECOND);
-    // 666 packets leave at 3, 6, ... 999 ms; the trace has no opportunity at 1000 ms
+    // 666 packets leave in the first second, at 3, 6, ... 999 ms; the trace has no opportunity at
+    // 1000 ms
     assert_eq!(sent_in_seconds(&outcome, 3), [666, 666, 668]);
 }
 

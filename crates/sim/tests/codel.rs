@@ -12,18 +12,18 @@
 //!   between its drops).
 //! - Utilization of the link is at least 85 %.
 //!
-//! Results: one and ten flows on 100 Mbit/s, and the steps, meet all criteria, except for the
-//! utilization with one Reno flow (82 %). A flow that halves its window with almost no queue uses
-//! between half and all of the link, 3/4 on average.
+//! Results: with one and with ten flows on 100 Mbit/s, and with steps of the rate, CoDel meets all
+//! criteria, except for the utilization with one Reno flow (82 %). A flow that halves its window
+//! with almost no queue uses between half and all of the link, 3/4 on average.
 //!
-//! A hundred flows do not meet the first two criteria. Their queue settles, but further above the
-//! target the more flows share a rate. Each flow must lose one packet in a few, and the law asks
-//! for more drops only while packets wait longer. The standing queues of CUBIC and Reno are 11 and
-//! 14 ms on 100 Mbit/s, and 5.5 and 6.2 ms on 1 Gbit/s. A hundred flows of live kernels behind the
-//! same queue had longer queues (medians of 35 and 23 ms on 100 Mbit/s, one run each). On 1 Gbit/s
-//! the tests use a bound that was set after the run. On 100 Mbit/s the queue depends on the number
-//! of timeouts, so the tests only require it to be above the target and far below the 150 ms that a
-//! queue without CoDel would hold.
+//! With a hundred flows CoDel does not meet the first two criteria. Their queue settles, but
+//! further above the target the more flows share a rate. Each flow must then lose one of a few
+//! packets, and CoDel's control law drops more only while packets wait longer. The standing queues
+//! of CUBIC and Reno are 11 and 14 ms on 100 Mbit/s, and 5.5 and 6.2 ms on 1 Gbit/s. A hundred
+//! flows of live kernels behind the same queue had longer queues (medians of 35 and 23 ms on 100
+//! Mbit/s, one run each). On 1 Gbit/s the tests use a bound that was set after the run. On 100
+//! Mbit/s the queue depends on the number of timeouts, so the tests only require it to be above the
+//! target and far below the 150 ms that a queue without CoDel would hold.
 
 use crate::common::{bulk, run, world, MS, SECOND};
 use headway_sim::Outcome;
@@ -136,7 +136,7 @@ fn starting_apart(control: &str, flows: u64) -> Value {
     flows.collect()
 }
 
-/// Bounds for a run that differ from the criteria at the top of this file.
+/// The bounds of a run that differ from the criteria at the top of this file.
 struct Asked {
     standing_ns: u64,
     used: f64,
@@ -148,7 +148,7 @@ const ALL: Asked = Asked {
     used: 0.85,
 };
 
-/// Checks the criteria at the top of this file; returns the standing queue in nanoseconds.
+/// Checks the criteria at the top of this file. Returns the standing queue in nanoseconds.
 fn settles(
     what: &str,
     all: &[Left],
@@ -176,8 +176,8 @@ fn settles(
     assert!(standing_ns <= asked.standing_ns, "{what}: {standing_ns}");
     assert!(median_ns <= 2 * asked.standing_ns, "{what}: {median_ns}");
     assert!(used > asked.used, "{what}: {used}");
-    // when the current stretch began in which all packets waited too long and none was dropped;
-    // unknown for runs with marks, which the tables do not list
+    // when the present time began in which all packets waited too long and none was dropped; not
+    // known for runs with marks, which the tables do not list
     let mut since_ns = None;
     let marks = drops == 0;
     for left in all.iter().filter(|_| !marks) {
@@ -248,14 +248,14 @@ fn the_queue_follows_a_step_of_the_rate() {
     let mut link = codel_link(20_000_000, json!({}));
     link["vary"] = json!({"kind": "schedule", "steps": steps});
     let outcome = run(&scenario(link, 90 * SECOND, starting_apart("cubic", 4)));
-    // computes with the rate at a packet's departure, even if the packet is in transmission when
-    // the rate changes
+    // at a packet's departure, assume the rate at that time, even if the rate has changed while the
+    // packet was sent
     let slow = 30 * SECOND..60 * SECOND;
     let all = left(
         &outcome,
         |time_ns| if slow.contains(&time_ns) { 1600 } else { 400 },
     );
-    // looks at each phase of the rate without its first 10 s
+    // check each phase of the rate without its first 10 s
     for (from_s, rate_bps) in [(10, 20_000_000), (40, 5_000_000), (70, 20_000_000)] {
         let window = (from_s * SECOND, (from_s + 20) * SECOND);
         settles(&format!("from {from_s} s"), &all, window, rate_bps, &ALL);
@@ -267,8 +267,8 @@ fn with_ecn_no_packet_is_dropped_and_the_queue_is_equally_short() {
     let rate_bps = 100_000_000;
     for (control, flows) in [("cubic", 1), ("cubic", 10), ("reno", 10)] {
         let mut link = codel_link(rate_bps, json!({"ecn": 1}));
-        // the queue has room for what slow start sends in the round trip before it learns about a
-        // mark
+        // the queue has room for all packets that slow start sends in a round trip, before the
+        // sender learns of the mark
         link["limit_bytes"] = json!(20_000_000);
         let mut senders = starting_apart(control, flows);
         for flow in senders.as_array_mut().expect("a list") {
@@ -284,8 +284,8 @@ fn with_ecn_no_packet_is_dropped_and_the_queue_is_equally_short() {
 
 #[test]
 fn drops_are_spaced_by_interval_over_root_n() {
-    // the sender offers a tenth more than the link carries, so the queue persists until enough
-    // packets are dropped
+    // the sender offers a tenth more than the link carries, so a queue stands until enough packets
+    // are dropped
     let flows = json!([{
         "name": "cbr",
         "app": {"kind": "cbr", "ip_bytes": 1500, "interval_ns": 545_454}
@@ -300,7 +300,8 @@ fn drops_are_spaced_by_interval_over_root_n() {
         .map(|l| l.turn_ns)
         .collect();
     assert!(drops.len() > 150, "{}", drops.len());
-    // `due_ns` follows the control law; a packet is dropped at most one transmission (600 us) later
+    // `due_ns` follows CoDel's control law; a packet is dropped at most one transmission time (600
+    // us) later
     let mut due_ns = drops[0];
     for (n, &dropped_ns) in (1..).zip(&drops) {
         let late_ns = dropped_ns.checked_sub(due_ns);

@@ -30,14 +30,14 @@ fn response_ms(startup: &str, deadline_ms: Option<u64>) -> f64 {
 
 #[test]
 fn mega_start_meets_every_deadline_that_the_path_allows() {
-    // the path allows 284 ms: a round trip, and 105 kB at 10 Mbit/s
+    // on this path 284 ms are needed: a round trip, and 105 kB at 10 Mbit/s
     for deadline_ms in [290, 300, 320, 350, 400, 450, 500, 550, 600, 700, 1000, 2000] {
         let took_ms = response_ms("mega-start", Some(deadline_ms));
         assert!(took_ms <= deadline_ms as f64, "{deadline_ms}: {took_ms}");
     }
     let slow_ms = response_ms("slow-start", None);
     assert!(slow_ms > 600.0, "{slow_ms}");
-    // if the deadline leaves enough time, Mega-Start uses slow start
+    // if slow start meets the deadline, Mega-Start uses slow start
     assert_eq!(response_ms("mega-start", Some(2000)), slow_ms);
 }
 
@@ -83,7 +83,7 @@ fn the_deadline_of_an_upload_counts_from_its_start_and_stabilize_keeps_its_rate(
     // of the 700 ms, the handshake and half a round trip leave 400 ms for 300 kB
     let (in_time, _) = took_ms(&json!({"deadline_ns": 700 * MS}));
     assert!((580..=700).contains(&in_time), "{in_time}");
-    // at 10 Mbit/s, 166 packets are sent per round trip; slow start would continue beyond that
+    // at 10 Mbit/s, 166 packets are sent per round trip; slow start would exceed that
     let (_, most) = took_ms(&json!({"initial_rate_bps": 10_000_000}));
     let (_, steady) = took_ms(&json!({"initial_rate_bps": 10_000_000, "stabilize": true}));
     assert!(most > 170 && steady <= 168, "{most} {steady}");

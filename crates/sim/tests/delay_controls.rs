@@ -7,12 +7,12 @@ use serde_json::{json, Value};
 
 const RATE_BPS: u64 = 10_000_000;
 const PKT_BYTES: f64 = 1500.0;
-/// Seconds that the link needs to send a packet.
+/// Time in seconds in which the link sends one packet.
 const PKT_S: f64 = 1.2e-3;
 const MSS_BYTES: f64 = 1448.0;
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
-/// Time before which traces are ignored. Slow start overshoots, because the first ACKs of each
-/// round show no queue. Vegas then reduces cwnd by only one packet per round trip.
+/// Everything before this time is ignored. Slow start overshoots, because the first ACKs of each
+/// round show no queue, and Vegas then reduces cwnd by only one packet per round trip.
 const WARM_UP_S: u64 = 120;
 const END_S: u64 = 150;
 
@@ -57,7 +57,7 @@ fn mean_queue_pkts(outcome: &Outcome) -> f64 {
     byte_us / ((END_S - WARM_UP_S) as f64 * 1e6) / PKT_BYTES
 }
 
-/// For each flow, the packets per second that arrive.
+/// Packets per second that arrive of each flow.
 fn rates_pps(outcome: &Outcome) -> Vec<f64> {
     let c = &outcome.tables.flow_counters;
     let n = outcome.summary.flows.len();
@@ -68,7 +68,8 @@ fn rates_pps(outcome: &Outcome) -> Vec<f64> {
         .collect()
 }
 
-/// For each flow, its packets in the queue, computed from its numbers: rate times queueing delay.
+/// The number of packets that each flow has in the queue, computed from the flow's own
+/// measurements: rate times queueing delay.
 fn own_queues_pkts(outcome: &Outcome) -> Vec<f64> {
     let rates = rates_pps(outcome);
     let delay_us = |flow: usize| {
@@ -120,8 +121,8 @@ fn flows_of_fast_get_alpha_packets_per_queueing_delay_at_any_rtt() {
         let outcome = flows(stack, &[(fast(10), 0), (fast(30), 0), (fast(20), 50)]);
         let queue = mean_queue_pkts(&outcome);
         assert!(near(queue, 60.0, 0.05), "{stack}: {queue}");
-        // each flow's rate is alpha/(RTT - base RTT), where the difference is the same for all
-        // flows
+        // each flow's rate is alpha/(RTT - base RTT), and RTT - base RTT, the queueing delay, is
+        // the same for all flows
         for (rate, alpha) in rates_pps(&outcome).into_iter().zip([10.0, 30.0, 20.0]) {
             let expected = alpha / (queue * PKT_S);
             assert!(near(rate, expected, 0.07), "{stack}: {rate} for {expected}");
@@ -135,7 +136,8 @@ fn flows_of_vegas_keep_between_alpha_and_beta_packets_each() {
         for n in [1, 2, 5] {
             let outcome = alike(stack, &json!({"name": "vegas"}), n);
             let queue = mean_queue_pkts(&outcome);
-            // the mean queue includes the packet in transmission, which no RTT counts as queued
+            // the mean queue includes the packet in transmission, which controls do not count as
+            // queued
             let most = 4.0 * n as f64 + 1.0;
             let within = (2.0 * n as f64..most).contains(&queue);
             assert!(within, "{stack} {n}: {queue}");

@@ -48,7 +48,7 @@ fn hash(outcome: Outcome) -> u64 {
     hash
 }
 
-/// The home link of paper 001: three senders and a call share 1 Mbit/s.
+/// The home link of the project's paper 001: three senders and a call share 1 Mbit/s.
 fn home_link() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 25 * MS, "limit_bytes": 60_000});
     let mut late = bulk("htcp", None);
@@ -108,7 +108,8 @@ fn the_home_link_gives_its_golden_trace() {
     assert!((10..400).contains(&dropped), "{dropped} packets dropped");
     let lost = outcome.tables.udp.owd_ns.iter().filter(|&&d| d < 0).count();
     assert!(lost < 200, "{lost} of 1000 datagrams lost");
-    // The longest delay is propagation plus a full queue plus the packet in transmission.
+    // The longest delay consists of the propagation delay, a full queue and the packet in
+    // transmission.
     let longest = outcome.tables.udp.owd_ns.iter().max().expect("datagrams");
     assert!(
         (400 * MS..540 * MS).contains(&(*longest as u64)),

@@ -22,7 +22,7 @@ fn asks() -> TcpFlags {
     TcpFlags::ECE | TcpFlags::CWR
 }
 
-/// SYNs and SYN-ACKs seen at the bottleneck.
+/// SYNs and SYN-ACKs that pass the bottleneck.
 fn handshake(trace: &Trace) -> (Vec<&CapturedSegment>, Vec<&CapturedSegment>) {
     let syns = trace.segments.iter().filter(|s| s.has(TcpFlags::SYN));
     syns.partition(|s| s.outbound)
@@ -110,8 +110,7 @@ fn a_retransmitted_syn_requests_no_ecn_except_in_linux_26() {
 
 #[test]
 fn ecn_stays_negotiated_if_only_the_syn_ack_was_lost() {
-    // the responder accepted ECN when the first SYN arrived, and accepts it again in the second
-    // SYN-ACK
+    // the responder accepted ECN when the first SYN arrived, so the second SYN-ACK accepts it again
     let mut scenario = dumbbell(
         "linux-6",
         5 * SECOND,

@@ -18,9 +18,9 @@ fn pair(app: &Value) -> Value {
 
 #[test]
 fn an_exchange_begins_when_its_predecessor_is_over_and_its_connection_is_free() {
-    // A document; two pictures on separate connections, one of which has a start time that comes
-    // later than the end of the document; a last picture on the first connection that waits for
-    // another picture.
+    // The exchanges are a document; two pictures on separate connections, one of which has a start
+    // time later than the end of the document; and a last picture on the first connection, which
+    // waits for another picture.
     let page = json!({
         "kind": "exchanges",
         "start_ns": [0, 3 * SECOND, 0], "exchanges": [2, 1, 1],
@@ -86,7 +86,7 @@ fn the_deadline_of_an_exchange_overrides_that_of_the_flow() {
         let rows = run(&scenario).tables.responses;
         (rows.end_ns[0] - rows.start_ns[0]) as u64
     };
-    // The startup decides by the time until the deadline whether it must be fast.
+    // The startup decides by the time until the deadline whether a fast start is needed.
     assert_eq!(with(&[0, 0]), with(&[]));
     assert_eq!(with(&[20 * SECOND, 0]), with(&[]));
     assert!(with(&[220 * MS, 0]) + 50 * MS < with(&[]));
@@ -94,7 +94,8 @@ fn the_deadline_of_an_exchange_overrides_that_of_the_flow() {
 
 #[test]
 fn a_thousand_connections_need_only_the_sockets_of_the_open_ones() {
-    // Ten chains of a hundred connections each; a connection opens a second after its predecessor.
+    // Ten chains of a hundred connections each; in a chain, each connection opens a second after
+    // the previous one.
     let n = 1000;
     let after: Vec<u32> = (0..n).map(|i| if i < 10 { NONE } else { i - 10 }).collect();
     let page = json!({
@@ -110,7 +111,8 @@ fn a_thousand_connections_need_only_the_sockets_of_the_open_ones() {
             world.check_invariants().unwrap();
         }
     }
-    // TIME_WAIT takes a minute, so each chain has the sockets of about fifty connections at a time.
+    // Sockets are free again after TIME_WAIT, a minute, so each chain needs sockets for about fifty
+    // connections.
     assert!(world.sockets() < 1100, "{} sockets", world.sockets());
     assert_eq!(world.finish().tables.responses.epoch.len(), n as usize);
 }

@@ -31,7 +31,7 @@ fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
     world.finish()
 }
 
-/// The part of the link's rate that each of the three flows got.
+/// The fraction of the link's rate that each of the three flows got.
 fn parts(outcome: &Outcome, datagram_bytes: u64) -> [f64; 3] {
     let of = |bytes: u64| bytes as f64 * 8.0 / (10e6 * 20.0);
     let udp = &outcome.tables.udp;

@@ -1,6 +1,6 @@
 //! Timeouts of linux-6 (RFC 5682). F-RTO detects spurious timeouts by new data and undoes them.
-//! Losses that caused a timeout are repaired as without F-RTO, and packets that were sent recently
-//! are not marked lost.
+//! Real losses that caused a timeout are repaired as without F-RTO. Packets that were sent shortly
+//! before a timeout are not marked lost.
 
 use crate::common::{bulk, dumbbell, text, Trace, MS, SECOND};
 use serde_json::{json, Value};
@@ -44,7 +44,7 @@ fn a_spurious_timeout_is_undone_without_retransmissions() {
             });
             copies.count()
         };
-        // the timeout (1) is undone later (3)
+        // the backoffs include a timeout (kind 1) and later its undo (kind 3)
         assert!(step(&with).iter().any(|b| b.0 == 1), "{:?}", step(&with));
         assert!(step(&with).iter().any(|b| b.0 == 3), "{:?}", step(&with));
         assert!(
@@ -52,7 +52,7 @@ fn a_spurious_timeout_is_undone_without_retransmissions() {
             "{:?}",
             step(&without)
         );
-        // only the oldest packet is retransmitted, once per timeout, and the tail loss probe
+        // the only retransmissions are the oldest packet, once per timeout, and the tail loss probe
         assert!(
             again(&with) <= 4,
             "sack {sack}: {} retransmissions",

@@ -64,7 +64,7 @@ fn a_busy_link_sends_at_exactly_its_rate() {
                 assert_eq!(time_ns - previous_ns, sent_bytes * 8000);
                 gaps += 1;
             }
-            // The link is idle if its queue was empty.
+            // If the queue is empty now, the link becomes idle, and the next gap does not count.
             departed_ns = (pkts > 0).then_some(time_ns);
         }
         before = (bytes, pkts);
@@ -159,7 +159,7 @@ fn flows_of_a_parking_lot_cross_only_the_links_between_their_routers() {
     for (hop, local) in bytes[1..].iter().enumerate() {
         let sent = all.tables.link_counters.sent_bytes[2 * hop];
         assert!(sent > 19 * 250_000, "forward{hop} was full: {sent}");
-        // Only two flows share each hop: the long one and the hop's local one.
+        // Two flows share each hop: the flow over all hops and the hop's local flow.
         let share = (bytes[0] + local) as f64 / (sent as f64 * 1448.0 / 1500.0);
         assert!((0.9..1.001).contains(&share), "forward{hop}: {share}");
         assert!(bytes[0] < *local, "the long path gets less");
@@ -189,7 +189,7 @@ fn loss_duplication_and_reordering_have_their_probabilities() {
     );
     let doubled = share(arrived, sent - lost) - 1.0;
     assert!((doubled - 0.2).abs() < 0.01, "{doubled}");
-    // Each copy of a duplicated packet is reordered independently.
+    // Each copy of a duplicated packet may be reordered independently.
     let late_share = share(late, arrived);
     assert!((late_share - 0.3).abs() < 0.01, "{late_share}");
 }

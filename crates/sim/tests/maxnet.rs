@@ -5,12 +5,12 @@ use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// The target utilization 0.96 as routers represent it in fixed point.
+/// MaxNet's target utilization of 0.96, with the rounding of the router's fixed-point number.
 const MU: f64 = 983.0 / 1024.0;
-/// Fraction of payload in a packet of 1500 bytes: MaxNet's option takes eight.
+/// The fraction of a packet of 1500 bytes that is payload: MaxNet's option takes eight bytes.
 const PAYLOAD: f64 = 1440.0 / 1500.0;
-/// Factor by which sources scale MaxNet's congestion price (1/32), and the interval of the source's
-/// law in seconds.
+/// The factor by which sources multiply MaxNet's congestion price (1/32), and the interval in the
+/// source's law, in seconds.
 const SCALE: f64 = 1.0 / 32.0;
 const INTERVAL_S: f64 = 2.0;
 
@@ -19,8 +19,8 @@ fn link(rate_bps: u64, delay_ms: u64, limit_bytes: u64) -> Value {
            "routers": [{"name": "maxnet"}]})
 }
 
-/// A flow with an additional delay in each direction. Every packet is acknowledged, because the law
-/// compares windows with the smallest RTT, which does not include the delay of ACKs.
+/// A flow with an additional delay in each direction. Every packet is acknowledged, because delayed
+/// ACKs would make RTTs longer than the smallest RTT, with which the law computes.
 fn flow(extra_ms: u64) -> Value {
     let mut flow = bulk("maxnet", None);
     flow["extra_delay_ns"] = json!(extra_ms * MS);
@@ -75,7 +75,7 @@ fn price_s(outcome: &Outcome, link: u32, at_s: u64) -> f64 {
     c.value[row] as f64 / 1e6
 }
 
-/// Mean length of a link's queue between two checkpoints, as time.
+/// Mean length of a link's queue between two checkpoints, as queueing delay in seconds.
 fn queue_ms(outcome: &Outcome, link: u32, rate_bps: f64, from_s: u64, to_s: u64) -> f64 {
     let c = &outcome.tables.link_counters;
     let at = |s: u64| {
@@ -101,7 +101,7 @@ fn near(got: f64, wanted: f64, by: f64, what: &str) {
     );
 }
 
-/// The equilibrium of figure 2: N p1/(p2 price interval) = mu C.
+/// Equilibrium of the law in the paper's figure 2: N p1/(p2 price interval) = mu C.
 fn equilibrium_s(flows: f64, rate_bps: f64) -> f64 {
     6.0 * flows / (SCALE * INTERVAL_S * MU * rate_bps / 12_000.0)
 }
@@ -122,8 +122,8 @@ fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
             );
         }
         let price = (30..59).map(|s| price_s(&outcome, 0, s)).sum::<f64>() / 29.0;
-        // the congestion price is a little higher: RTTs exceed the smallest RTT by a packet's
-        // transmission and a delayed ACK
+        // the congestion price is a little higher than in theory: RTTs exceed the smallest RTT by a
+        // packet's transmission and a delayed ACK
         near(price, equilibrium_s(f64::from(flows), 20e6), 0.12, "price");
         assert!(queue_ms(&outcome, 0, 20e6, 30, 59) < 1.2, "a packet or two");
         assert_eq!(dropped(&outcome, 0, 10), 0);
@@ -183,8 +183,8 @@ fn flows_with_different_rtts_get_the_same_rate() {
 #[test]
 fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     // the first hop limits the long flow and the three flows of that hop to C/4 each. The second
-    // hop has one more flow and the third two more; they share what the long flow leaves of 2 C and
-    // of C.
+    // hop (2 C) has one flow of its own and the third (C) two; these flows share what the long flow
+    // leaves.
     let rate = 20_000_000;
     let hop =
         |rate| json!({"forward": link(rate, 20, 800_000), "reverse": link(rate, 20, 800_000)});
@@ -199,8 +199,8 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
         }
     }
     // The phase of the hosts' clocks decides which packet of the first windows arrives first, and
-    // with it whether the smallest RTT of the long flow includes a queue. Without one, its share is
-    // right.
+    // with it whether the smallest RTT of the long flow includes a queue. If it includes no queue,
+    // the long flow's share is right.
     let mut fair = scenario(120, &topology, flows);
     fair["seed"] = json!(3);
     let outcome = run(&fair);
@@ -216,7 +216,7 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
             &format!("flow {at}"),
         );
     }
-    // the long flow follows the highest congestion price of its three routers
+    // the long flow follows the highest of its three routers' congestion prices
     let prices: Vec<f64> = [0, 2, 4]
         .iter()
         .map(|&l| price_s(&outcome, l, 100))

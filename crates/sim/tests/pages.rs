@@ -26,7 +26,7 @@ fn page(http: &str, connections: u32, objects: &[(u64, u32)]) -> Value {
     })
 }
 
-/// A scenario with one user, 10 Mbit/s and 100 ms RTT.
+/// A scenario with one user, who loads pages over 10 Mbit/s and 100 ms RTT.
 fn user(app: &Value) -> Value {
     let link = wide_link(10_000_000, 50 * MS);
     json!({
@@ -37,8 +37,7 @@ fn user(app: &Value) -> Value {
     })
 }
 
-/// Per object, the times at which it was requested and at which it had arrived, counted from the
-/// flow's start.
+/// For each object, when it was requested and when it had arrived, counted from the flow's start.
 fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
     let rows = &outcome.tables.responses;
     let mut times = vec![(0, 0); rows.epoch.len()];
@@ -53,7 +52,7 @@ fn load(app: &Value) -> Vec<(u64, u64)> {
     times(&run(&user(app)))
 }
 
-/// Whether a time is `trips` round trips plus at most 20 ms of transmission.
+/// Whether a time is `trips` round trips, plus up to 20 ms for transmission.
 fn is_trips(ns: u64, trips: u64) -> bool {
     (trips * 100 * MS..trips * 100 * MS + 20 * MS).contains(&ns)
 }
@@ -91,7 +90,7 @@ fn responses_of_http_2_share_the_connection_and_those_of_pipelining_come_in_orde
     assert_eq!(two[2].0, two[1].0, "requested at the same time");
     assert!(two[2].1 + 500 * MS < two[1].1, "{two:?}");
     assert!(pipelined[2].1 >= pipelined[1].1, "{pipelined:?}");
-    // Pipelining and HTTP/2 take the same time in total.
+    // Pipelining and HTTP/2 take equally long in total.
     let (last, other) = (two[1].1, pipelined[2].1);
     assert!(last.abs_diff(other) < 10 * MS, "{last} and {other}");
 }
@@ -134,7 +133,7 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
     );
 }
 
-/// Loads pages with a startup, which knows how much the application is writing.
+/// Loads pages with a startup that knows how much the application is writing.
 fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
     let mut scenario = user(app);
     scenario["flows"][0]["control"]["startup"] = json!(startup);
@@ -202,14 +201,14 @@ fn a_request_that_arrives_after_the_server_has_closed_is_repeated() {
     for http in ["1.1", "1.1-pipelined", "2"] {
         let mut app = page(http, 1, &objects);
         app["keepalive_timeout_ns"] = json!(SECOND);
-        // The browser sends this request before the server's FIN arrives. It reaches the server
-        // after the FIN was sent.
+        // The browser sends this request before the server's FIN arrives. The request reaches the
+        // server after the server has sent its FIN.
         app["start_ns"] = json!([0, SECOND + 20 * MS]);
         let times = load(&app);
         assert_eq!(times[1].0, times[0].1 + SECOND + 20 * MS);
         let took = times[1].1 - times[1].0;
-        // The request is repeated on a new connection: time until the FIN arrives, a handshake, and
-        // the object.
+        // The browser repeats the request on a new connection. The time consists of the time until
+        // the FIN arrives, a handshake, and the object.
         assert!((230 * MS..240 * MS).contains(&took), "HTTP/{http}: {took}");
     }
 }
@@ -315,7 +314,7 @@ fn some_pages() -> impl Strategy<Value = Vec<Vec<(u64, u64, u32, u64)>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// This must hold for any losses, and at whatever time the server closes.
+    /// The properties must hold for any losses, and whenever the server closes.
     #[test]
     fn every_object_arrives_once_and_after_what_reveals_it(
         pages in some_pages(),

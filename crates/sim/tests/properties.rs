@@ -15,11 +15,11 @@ use proptest::sample::select;
 use serde_json::{json, Value};
 use std::collections::HashMap;
 
-/// Longest duration of a run, enough for any transfer of these tests. At 30 % loss in each
+/// Longest duration of a run. Any transfer of these tests completes within it. At 30 % loss in each
 /// direction, the probability that a segment needs two dozen timeouts, of at most two minutes each,
 /// is one in a billion.
 const DURATION_NS: u64 = 2_000_000 * SECOND;
-/// Number of steps after which a run counts as endless.
+/// If a run has more events than this, it counts as endless.
 const MAX_STEPS: u64 = 3_000_000;
 
 fn chance(most: f64) -> impl Strategy<Value = f64> {
@@ -128,7 +128,7 @@ fn control() -> impl Strategy<Value = Value> {
         .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
 }
 
-/// What applications tell startups, and how receivers answer Quick-Start requests.
+/// What applications announce to startups, and how receivers answer Quick-Start requests.
 fn hints() -> impl Strategy<Value = Value> {
     let some = proptest::option::of::<std::ops::Range<u64>>;
     (
@@ -171,7 +171,7 @@ fn flow(hops: u32) -> impl Strategy<Value = Value> {
                 (from, to),
                 mut hints,
             )| {
-                // Endless messages must be stopped.
+                // Messages that are sent without end must be stopped at some time.
                 let stop_ns = (app["kind"] == "pingpong").then_some(start_ns + 5 * SECOND);
                 let hinted = hints.as_object_mut().expect("an object");
                 let ignores = hinted.remove("ignore_peer_window") == Some(json!(true));
@@ -233,7 +233,7 @@ fn build(scenario: &Value) -> World {
         .expect("a valid scenario")
 }
 
-/// Processes events until none is left, and checks the invariants meanwhile.
+/// Processes all events of a run, and checks the invariants meanwhile.
 fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
     while world.step() {
         if world.events() % every == 0 {
@@ -254,7 +254,7 @@ fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
 }
 
 /// Number of bytes that flow `flow` writes in the recorded direction, and number of its requests;
-/// None if they are not fixed in advance.
+/// None if they are not known in advance.
 fn written(flow: &Value) -> Option<(u64, u64)> {
     let app = &flow["app"];
     match app["kind"].as_str() {
@@ -279,8 +279,8 @@ fn window_most_pkts(control: &Value, acked_pkts: u64, longest_us: u64) -> u64 {
         Some("illinois") => 10,
         // FAST grows by at most gamma alpha = 10 packets per round, which may be a single ACK.
         Some("fast") => 10,
-        // Westwood's window is the rate, measured over 50 ms, times the smallest RTT, which it
-        // measures again after a timeout.
+        // Westwood's window is the delivery rate, measured over 50 ms, times the smallest RTT,
+        // which Westwood measures anew after a timeout.
         Some("westwood") => 1 + longest_us / 50_000,
         // All other controls grow no faster than slow start.
         _ => 1,

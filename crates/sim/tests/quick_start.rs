@@ -61,7 +61,7 @@ fn request(option: QuickStart) -> (u8, u8, u32) {
     (rate_code, ttl, nonce)
 }
 
-/// Each request twice: as captured before the first router and after it.
+/// Each request twice: in the capture before the first router and in the capture after it.
 fn at_both_ends(quick_start: &Value) -> Vec<[(u8, QuickStart); 2]> {
     let links = [link(quick_start), link(&Value::Null)];
     let flows = json!([requests(&[3, 6, 8], 50 * MS)]);

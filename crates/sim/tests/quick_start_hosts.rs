@@ -71,8 +71,8 @@ fn briefs(trace: &Trace) -> Vec<String> {
     marked(trace).iter().map(Marked::brief).collect()
 }
 
-/// A link of 100 Mbit/s whose queue has `limit_pkts` packets, with a Quick-Start router with these
-/// tunables; null: the router does not participate.
+/// A link of 100 Mbit/s whose queue has room for `limit_pkts` packets, and whose router approves
+/// Quick-Start requests with these tunables; null: no such router.
 fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
     json!({"rate_bps": 100_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": limit_pkts,
         "routers": answering(&router)})
@@ -126,8 +126,8 @@ fn an_approved_rate_is_requested_in_the_syn_reported_in_the_ack_and_used() {
     let times: Vec<_> = approved.data()[..171].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
     // The rest is sent in bursts of 3 packets. linux-6 does not pace bursts that begin within the
-    // first 10 packets. The first burst has a single packet, because it was cut before the grant
-    // was used.
+    // first 10 packets. The first burst has a single packet, because its size was decided before
+    // the grant was used.
     assert_eq!(bursts, (170 - 10usize).div_ceil(3));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
@@ -252,7 +252,7 @@ fn a_flow_without_announcements_sends_its_request_with_the_first_data() {
         "ACK out report 8",
     ];
     assert_eq!(briefs(&trace), expected);
-    // nothing was paced before the grant, so the first burst is sent immediately
+    // before the grant nothing was paced, so the first burst need not wait
     let [.., report] = &marked(&trace)[..] else {
         panic!("no report");
     };
@@ -331,8 +331,8 @@ fn served(serve_ms: u64) -> (f64, u64, u64) {
 fn a_grant_in_the_handshake_expires_after_a_round_trip() {
     let (soon_s, requests, grants) = served(150);
     assert_eq!((requests, grants), (1, 1));
-    // 1 MB at the granted 10.24 Mbit/s takes 0.8 s, minus the time that slow start gains after a
-    // round trip
+    // 1 MB at the granted 10.24 Mbit/s takes 0.8 s, less the time that the transfer saves when slow
+    // start exceeds this rate after a round trip
     assert!(soon_s < 0.9, "{soon_s}");
     let (late_s, requests, grants) = served(250);
     assert_eq!((requests, grants), (1, 1));
@@ -419,7 +419,7 @@ fn ssthresh_follows_the_chosen_strategy() {
     let asked = || json!(10_000_000);
     assert_eq!(ssthresh(0, asked(), json!({})), None);
     assert_eq!(ssthresh(1, Value::Null, json!({})), Some(256));
-    // ssthresh is the window of the requested 10 Mbit/s, not of the granted 10.24
+    // ssthresh is the window for the requested rate of 10 Mbit/s, not for the granted 10.24 Mbit/s
     assert_eq!(ssthresh(2, asked(), json!({})), Some(250));
     assert_eq!(ssthresh(2, Value::Null, json!({})), None);
     assert_eq!(ssthresh(2, asked(), json!({"max_code": 7})), None);
@@ -438,7 +438,7 @@ fn routes_of_todays_hosts_leave_room_for_the_option_where_senders_ask() {
         data.iter().map(|d| d.len).max().expect("data")
     };
     assert_eq!(largest("linux-6", "quick-start", json!({})), 1440);
-    // The stack of 2008 shortens only the packet that carries the request.
+    // In linux-2.6, the stack of 2008, only the packet that carries the request is shortened.
     assert_eq!(largest("linux-2.6", "quick-start", json!({})), 1448);
     assert_eq!(largest("linux-6", "slow-start", json!({})), 1448);
     assert_eq!(largest("linux-6", "quick-start", Value::Null), 1448);

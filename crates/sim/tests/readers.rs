@@ -28,7 +28,7 @@ fn a_reader_at_a_rate_sets_the_rate_of_its_flow() {
             let counters = &outcome.tables.flow_counters.delivered_bytes;
             assert_eq!(counters[2], bytes, "{stack} {rate_bps}");
             if rate_bps < 1_000_000 {
-                continue; // the receive buffer absorbs much of the data immediately
+                continue; // skip slow readers: the receive buffer takes much of their data at once
             }
             let between = (counters[1] - counters[0]) as f64 * 8.0 / 2.0;
             let share = between / rate_bps as f64;

@@ -9,8 +9,8 @@ const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 const RTT: u64 = 60 * MS;
 const SEGMENT: u64 = 1448;
 
-/// One request of `segments` full segments over a path of 60 ms that loses packets towards the
-/// responder. The connection closes only after the one-byte response has arrived.
+/// A request of `segments` full segments over a path with an RTT of 60 ms that loses packets
+/// towards the responder. The connection closes only after the one-byte response has arrived.
 fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
     let mut flow = json!({"name": "request", "control": {"name": "reno"},
         "app": {"kind": "vectors", "epochs": [[segments * SEGMENT, 1, 0]]}});
@@ -210,7 +210,8 @@ fn without_sack_duplicate_acks_are_not_delayed() {
             .segments
             .iter()
             .filter(|s| !s.outbound && s.ack == hole);
-        // The packets that were sent before the retransmission cause the duplicate ACKs.
+        // Each packet that was sent before the retransmission and arrives after the hole causes a
+        // duplicate ACK.
         let above = trace
             .data()
             .iter()
@@ -283,8 +284,8 @@ struct OneRecovery {
 }
 
 fn one_recovery(stack: &str) -> OneRecovery {
-    // Both packets of a large segment may be dropped, so search for the first queue limit at which
-    // only one is.
+    // A full queue may drop both packets of a large segment, so search for the first queue limit
+    // with which only one packet is dropped.
     let recoveries = (50..60).map(|limit_pkts| {
         let link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": limit_pkts});
         let flows = json!([bulk("reno", None)]);
@@ -336,7 +337,8 @@ fn rate_halving_reduces_cwnd_by_a_packet_per_second_ack_down_to_ssthresh() {
         .all(|w| w[0] == w[1] || w[0] == w[1] + 1);
     assert!(falls, "{:?}", r.windows);
     let after = r.trace.cwnd_at(r.end_ns);
-    // The lost packet, and the packets delivered before it, cause no ACKs in the recovery.
+    // Neither the lost packet nor the packets that were delivered before it cause ACKs in the
+    // recovery.
     assert!(
         (r.ssthresh - 4..=r.ssthresh).contains(&after),
         "{} to {after}",

@@ -5,7 +5,8 @@ use headway_sim::Scenario;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
-/// A long first hop with `first_ms` of delay and a short second hop, which may lose packets.
+/// A path of two hops: a long first hop with a delay of `first_ms`, and a short second hop, which
+/// may lose packets.
 fn chain(first_ms: u64, second_ms: u64, loss: f64, flow: &Value) -> Value {
     let long = wide_link(20_000_000, first_ms * MS);
     let mut short = wide_link(20_000_000, second_ms * MS);
@@ -68,8 +69,8 @@ fn a_loss_on_the_short_leg_costs_only_short_round_trips() {
             .map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
     };
     let (split, whole) = (done_s(json!({"at_hop": 1})), done_s(json!(null)));
-    // Both transfers need slow start over 510 ms. Afterwards losses slow down only the transfer
-    // without a relay.
+    // With and without relay, slow start takes place over 510 ms. After it, losses slow down only
+    // the transfer without a relay.
     assert!(split * 3.0 < whole, "{split} s and {whole} s");
 }
 
@@ -142,8 +143,8 @@ fn a_slow_leg_throttles_the_fast_one() {
     }
     let (delivered, sent) = world.delivered(0);
     assert_eq!((delivered, sent), (2_000_000, 2_000_000));
-    // Each time the relay fills its pipe it has read more, and the window towards the sender grows,
-    // up to 2.7 MB. headwayctl pep on Linux 6.18 holds 1.76 MB.
+    // Each time the relay fills its pipe it has read more data, so the receive window that it
+    // advertises to the sender grows, up to 2.7 MB. headwayctl pep on Linux 6.18 holds 1.76 MB.
     assert!((1_740_000..1_780_000).contains(&most), "{most}");
 }
 

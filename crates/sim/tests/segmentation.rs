@@ -1,6 +1,6 @@
-//! Behaviour of a live Linux 6.18 on the wire that linux-6 must reproduce, captured with tcpdump on
-//! both hosts of `headway validate`'s testbed: large segments, the ACKs that follow them, and
-//! recovery from many losses in a queue of four packets.
+//! Packets of a live Linux 6.18 that the profile linux-6 must reproduce. They were captured with
+//! tcpdump on both hosts of `headway validate`'s testbed: large segments, the ACKs that follow
+//! them, and recovery from many losses in a queue of four packets.
 
 use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -186,8 +186,9 @@ fn duplicate_acks_use_up_quick_ack_credit() {
 
 #[test]
 fn duplicate_acks_are_not_merged_while_quick_ack_credit_is_left() {
-    // __tcp_ack_snd_check checks the quick-ACK credit before it merges duplicate ACKs. Each of the
-    // five packets after the first hole is acknowledged as it arrives, 0.6 ms apart.
+    // __tcp_ack_snd_check checks the quick-ACK credit before it merges duplicate ACKs. Therefore
+    // each of the five packets after the first hole is acknowledged at once; they arrive 0.6 ms
+    // apart.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
     let flows = json!([bulk("reno", Some(3_000_000))]);
     let trace = Trace::of(&dumbbell("linux-6", 5 * SECOND, &link, flows));

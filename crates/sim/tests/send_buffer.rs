@@ -11,7 +11,7 @@ fn bulk(fields: &Value) -> Value {
     flow
 }
 
-/// Smallest and largest number of packets in flight from `from_ns` on.
+/// Smallest and largest number of packets in flight after `from_ns`.
 fn in_flight(scenario: &Value, from_ns: u64) -> (u32, u32) {
     let state = run(scenario).tables.flow_state;
     let late = state
@@ -37,9 +37,9 @@ fn a_full_buffer_is_refilled_when_a_third_of_it_is_free() {
 
 #[test]
 fn a_buffer_grows_between_two_sk_buffs_that_one_acknowledgement_lets_out() {
-    // tcp_event_new_data_sent checks for room since 5.19: the first of two sk_buffs leaves cwnd
-    // room, so that the buffer grows and the writer is woken earlier than once its queue is empty.
-    // How full the queue is at the end of slow start follows from that. Two Reno flows on 6.18
+    // tcp_event_new_data_sent checks for room since 5.19: after the first of two sk_buffs cwnd
+    // still has room, so the buffer grows and the writer is woken before its send queue is empty.
+    // This determines how full the send queue is at the end of slow start. Two Reno flows on 6.18
     // have 1642 and 2530 packets at their first losses, and 1784 packets are dropped; where only
     // ACKs check for room, 1629, 2544 and 1455.
     let link = json!({"rate_bps": 100_000_000, "delay_ns": 25 * MS, "limit_bytes": 2_500_000});
@@ -77,8 +77,8 @@ fn in_linux_26_an_explicit_buffer_limits_the_data_in_flight() {
 #[test]
 fn in_linux_6_a_running_writer_uses_up_the_window() {
     // tcp_sendmsg_locked checks for room only when an sk_buff begins, and fills the one that is
-    // being sent. 10 MB over 20 Mbit/s and 60 ms with 64 KiB, ss on 6.18: up to 107 packets are in
-    // flight, which is all of cwnd, and sk_wmem_queued is 236,440.
+    // being sent. For 10 MB over 20 Mbit/s and 60 ms with a buffer of 64 KiB, ss on Linux 6.18
+    // shows: up to 107 packets are in flight, which is all of cwnd, and sk_wmem_queued is 236,440.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_bytes": 150_000});
     let flow = bulk(&json!({"send_buffer_bytes": 65_536}));
     let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
@@ -101,7 +101,8 @@ fn in_linux_6_a_running_writer_uses_up_the_window() {
 fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     // tcp_init_buffer_space leaves 46,080 bytes. The writer stops after 33 packets, of which 11
     // have been sent. It continues when the pacing timer has raised the buffer to two of the
-    // startup's windows. ss on 6.18: 207,360 bytes before the first ACK, and 45 packets in flight.
+    // startup's windows. Linux 6.18, as ss shows it: 207,360 bytes before the first ACK, and 45
+    // packets in flight.
     let link = wide_link(100_000_000, 50 * MS);
     let flow = |buffer: Value| {
         json!({"name": "fast", "app": {"kind": "bulk", "bytes": 1_000_000},
@@ -109,8 +110,8 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     };
     let first = |buffer: Value| {
         let mut scenario = dumbbell("linux-6", 2 * SECOND, &link, json!([flow(buffer)]));
-        // counts packets up to 2 ms before the first ACK of data: the handshake and almost a round
-        // trip
+        // counts packets up to 2 ms before the first ACK of data: they belong to the handshake and
+        // almost one round trip
         scenario["checkpoints_ns"] = json!([198 * MS]);
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
@@ -132,8 +133,7 @@ fn a_stopped_sender_still_delivers_its_buffer_and_nothing_else() {
         let (then, end) = (counters.acked_bytes[0], counters.delivered_bytes[1]);
         assert_eq!(end, outcome.summary.flows[0].unique_bytes);
         let left = end - then;
-        // at most a window, or what the buffer has room for, is left; each may be exceeded by up to
-        // an sk_buff
+        // what is left to send is at most a window, or a full buffer; the tolerance is two sk_buffs
         let state = &outcome.tables.flow_state;
         let window = u64::from(*state.cwnd_pkts.iter().max().unwrap()) * 1448;
         let most = window.max(buffer) + 2 * 66_000;

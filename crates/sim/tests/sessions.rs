@@ -48,8 +48,8 @@ fn the_servers_time_delays_the_response() {
     sessions["serve_ns"] = json!([70 * MS, 0]);
     let rows = run(&pair(5 * SECOND, 1000, &sessions)).tables.responses;
     let took_ns = |i: usize| (rows.end_ns[i] - rows.start_ns[i]) as u64;
-    // In the session with a processing time, the server acknowledges the request separately, so one
-    // more packet with headers is sent.
+    // In the session with a processing time the server acknowledges the request in a packet of its
+    // own, so there is one more packet.
     let extra_ns = took_ns(0) - took_ns(1);
     assert!((69 * MS..71 * MS).contains(&extra_ns), "{extra_ns}");
 }
@@ -109,8 +109,8 @@ fn sockets_are_reused_and_all_bytes_are_counted_once() {
             world.check_invariants().unwrap();
         }
     }
-    // A connection lasts some seconds plus TIME_WAIT, so only a few hundred of the 2000 connections
-    // exist at a time.
+    // A connection lasts for some seconds and TIME_WAIT, so only a few hundred of the 2000
+    // connections exist at the same time.
     assert!(world.sockets() < 1000, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len() as u64, 2 * sessions);
@@ -188,7 +188,8 @@ fn a_quick_start_request_does_not_delay_the_rest_of_a_response() {
     }
 }
 
-/// Epochs of the same size; `connections` has the number of epochs on each connection.
+/// Epochs of equal size, split into connections; `connections` has the number of epochs of each
+/// connection.
 fn in_turn(connections: &[u32], think_ns: u64, response_bytes: u64) -> Value {
     let epochs = connections.iter().sum::<u32>() as usize;
     json!({"kind": "vectors", "connections": connections,

@@ -1,5 +1,5 @@
-//! How connections of each stack version start, grow and acknowledge. Each test is a fact of Linux
-//! 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, cited where it is checked.
+//! How connections of each stack version start, grow and acknowledge. Each test checks a fact of
+//! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, and cites the source.
 
 use crate::common::{
     bulk, dumbbell, find, on_the_wheel, text, wide_link, CapturedSegment, Trace, MS, SECOND,
@@ -139,7 +139,7 @@ fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let mut flow = bulk("reno", None);
     flow["delayed_ack"] = json!(delayed_ack);
     let trace = Trace::of(&dumbbell(stack, 22 * SECOND, &link, json!([flow])));
-    // Looks at the second sawtooth, between two recoveries.
+    // Checks the second sawtooth of cwnd, between two recoveries.
     let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
     let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
     let states = &trace.outcome.tables.flow_state;
@@ -196,8 +196,9 @@ fn ack_delays_ns(trace: &Trace) -> Vec<u64> {
 #[test]
 fn a_single_segment_is_acknowledged_at_once_with_credit_or_if_the_reader_sees_psh() {
     // tcp_incr_quickack: one credit per two segments of 536 bytes in the window, at most 16. 2.6.24
-    // uses one for every packet sent, requests included. Then TCP_ATO_MIN applies. In linux-6 a
-    // reader that has read all of a pushed segment acknowledges it (tcp_cleanup_rbuf).
+    // uses up one credit for every packet that it sends, even for a request. Without credits, ACKs
+    // are delayed by TCP_ATO_MIN. In linux-6 a reader that has read all of a pushed segment
+    // acknowledges it (tcp_cleanup_rbuf).
     let link = wide_link(100_000_000, 10 * MS);
     let epochs = [(100, 100, 100 * MS); 40];
     for (stack, credit) in [("linux-2.6", 3), ("linux-6", 40)] {
@@ -326,8 +327,8 @@ fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
     for stack in STACKS {
         let mut flow = json!({"name": "messages", "control": {"name": "reno"},
             "app": {"kind": "pingpong", "request_bytes": 100, "mean_interval_ns": 2 * MS}});
-        // after 30 ms more than a segment waits; the part of it beyond full segments continues to
-        // wait (tcp_mss_split_point)
+        // after 30 ms more than a segment waits to be sent; the part beyond full segments continues
+        // to wait (tcp_mss_split_point)
         let held = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert_eq!(small_while_small_is_out(&held), 0, "{stack}");
         flow["app"]["mean_interval_ns"] = json!(20 * MS);

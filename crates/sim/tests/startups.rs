@@ -30,7 +30,7 @@ fn first_flight(trace: &Trace) -> Vec<CapturedSegment> {
     flight.map(|d| (*d).clone()).collect()
 }
 
-/// Sizes of the bursts of a flight, and the times between the starts of bursts.
+/// Sizes of the bursts of a flight, and the times between the starts of successive bursts.
 fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
     let (mut sizes, mut starts) = (vec![0], vec![flight[0].time_ns]);
     for (i, packet) in flight.iter().enumerate() {
@@ -44,9 +44,9 @@ fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
     (sizes, gaps)
 }
 
-/// Sizes of the bursts of three for this number of packets. Linux 6 does not pace bursts that begin
-/// within the first ten packets. The first burst was cut to two packets before the startup was told
-/// of the transmission. Three bursts of three packets follow at once.
+/// Sizes of the bursts if this number of packets is sent in chunks of three. Linux 6 does not pace
+/// bursts that begin within the first ten packets. The first burst was cut to two packets before
+/// the startup was told of the transmission. Three bursts of three packets follow at once.
 fn threes(stack: &str, pkts: usize) -> Vec<usize> {
     let (mut sizes, left) = match stack {
         "linux-6" => (vec![11], pkts - 11),
@@ -162,7 +162,8 @@ fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
         let of = |d: &&&CapturedSegment| (d.time_ns - start) / (200 * MS) == round;
         data.iter().filter(of).count()
     };
-    // the window is 50 packets and doubles every round, except for packets at the borders of rounds
+    // the window is 50 packets and doubles in every round; packets at the borders of rounds are
+    // uncertain
     for (round, expected) in [50u64, 100, 200].into_iter().enumerate() {
         let n = sent(round as u64) as u64;
         assert!(n.abs_diff(expected) < expected / 10, "round {round}: {n}");
@@ -312,7 +313,7 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
             flow("careful-resume", 2_000_000, tunables, &fields),
         )
     };
-    // number of packets sent within a round trip of the first ACK
+    // number of packets that are sent within one round trip of the first ACK
     let second = |trace: &Trace| {
         let acked = trace
             .acks()
@@ -325,7 +326,7 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
     };
     let trace = resume(200);
     assert_eq!(first_flight(&trace).len(), 10);
-    // from the tenth ACK on, paced over the round trip
+    // from the tenth ACK on, the jump is paced over one round trip
     assert!((98..=102).contains(&second(&trace)), "{}", second(&trace));
     // if the RTT is less than half of the saved RTT, or more than ten times as long, the path is a
     // different one

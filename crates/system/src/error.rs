@@ -1,9 +1,9 @@
-//! How a command fails: one line on stderr and an exit status.
+//! Errors of commands: one line on stderr and an exit status.
 
 use std::fmt;
 use std::io;
 
-/// Exit status of a command that was understood but did not succeed.
+/// Exit status of a command whose input was valid but that did not succeed.
 pub const FAILED: u8 = 1;
 /// Exit status of a command for invalid input, the same as clap's.
 pub const BAD_INPUT: u8 = 2;
@@ -13,14 +13,14 @@ pub const KERNEL_CANNOT: u8 = 3;
 /// Why a command failed, in one line, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What was attempted, what happened and what to do, in one line.
+    /// One line that says what was attempted, what happened and what to do.
     pub message: String,
     /// The exit status: [`FAILED`], [`BAD_INPUT`] or [`KERNEL_CANNOT`].
     pub exit_status: u8,
 }
 
 impl Failure {
-    /// Creates a failure for other reasons than invalid input or what the kernel cannot do.
+    /// Creates a failure whose cause is neither invalid input nor a limit of the kernel.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(message.into(), FAILED)
     }
@@ -30,7 +30,8 @@ impl Failure {
         Self::new(message.into(), BAD_INPUT)
     }
 
-    /// Creates a failure for something that the kernel cannot do, or does not permit to this user.
+    /// Creates a failure for something that this kernel cannot do, or that it does not permit to
+    /// this user.
     pub fn kernel_cannot(message: impl Into<String>) -> Self {
         Self::new(message.into(), KERNEL_CANNOT)
     }
@@ -57,9 +58,10 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// `result.attempt("mount a bpffs")` adds what was attempted to a system error.
+/// Adds to a system error what was attempted, as in `result.attempt("mount a bpffs")`.
 pub trait Attempt<T> {
-    /// Adds what was attempted to an error. `what` continues a sentence that begins with "cannot".
+    /// Adds what was attempted to an error. `what` is put after the word "cannot", such as "mount a
+    /// bpffs".
     ///
     /// # Errors
     /// The error of `self` as a [`Failure`]. A missing privilege has the exit status

@@ -21,7 +21,7 @@ pub fn at(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|meta| of(&meta))
 }
 
-/// Whether the path still names this open file itself, not a link to it.
+/// Whether the path still leads to this open file, and is not a symbolic link.
 pub fn is_named(path: &Path, file: &File) -> bool {
     let named = fs::symlink_metadata(path).map(|meta| of(&meta));
     named.is_ok_and(|named| file.metadata().is_ok_and(|meta| of(&meta) == named))

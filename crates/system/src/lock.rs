@@ -1,5 +1,6 @@
-//! A lock: a file that one process at a time holds, and that its holder may remove. Only its owner
-//! may open it: anyone who can open it could hold it forever.
+//! A lock file, which one process at a time locks, and which the process that holds the lock may
+//! remove. Only the file's owner may open it, because any user who can open it could keep it locked
+//! forever.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -11,9 +12,9 @@ use rustix::io::Errno;
 
 use crate::identity;
 
-/// Acquires a lock, and creates its file and folder if needed. The kernel releases the lock when
-/// the last descriptor of the file is closed, however its holder ended. None: another process holds
-/// the lock.
+/// Tries to take the lock, and creates its file and folder if needed. The kernel releases the lock
+/// when the last descriptor of the file is closed, even if the process was killed. None: another
+/// process holds the lock.
 ///
 /// # Errors
 /// A privilege is missing, or the path names something other than a file.
@@ -25,7 +26,8 @@ pub fn try_take(path: &Path) -> io::Result<Option<File>> {
             other => other?,
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // the previous holder may have removed the file, so that locking it excludes nobody
+            // the previous holder may have removed this file, so that a lock on it excludes no
+            // other process
             Ok(()) if identity::is_named(path, &file) => return Ok(Some(file)),
             Ok(()) | Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -48,7 +50,7 @@ fn open(path: &Path) -> io::Result<File> {
             }
         }
     }
-    // do not wait for the other end of a FIFO
+    // if the path is a FIFO, do not wait until another process opens it
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .create(true)
@@ -62,7 +64,7 @@ fn open(path: &Path) -> io::Result<File> {
     if !meta.is_file() {
         return Err(io::Error::other("the path is not a regular file"));
     }
-    // an earlier version created this file readable by others
+    // an earlier version of this program created this file readable by other users
     if meta.permissions().mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
@@ -81,7 +83,8 @@ mod tests {
         let path = folder.join("lock");
         let first = try_take(&path).unwrap().expect("free");
         assert!(try_take(&path).unwrap().is_none());
-        // the first lock's file is removed, so that lock no longer excludes other processes
+        // the file of the first lock was removed, so the first lock no longer excludes other
+        // processes
         fs::remove_dir_all(&folder).unwrap();
         let second = try_take(&path).unwrap().expect("another file");
         assert!(identity::is_named(&path, &second) && !identity::is_named(&path, &first));

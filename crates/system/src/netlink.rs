@@ -1,4 +1,4 @@
-//! The kernel's netlink: a socket, messages, and their attributes (linux/netlink.h).
+//! Sends and receives messages of the kernel's netlink, with their attributes (linux/netlink.h).
 
 use std::io;
 use std::num::NonZeroU32;
@@ -39,7 +39,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Receives a datagram of answers.
+    /// Receives a datagram with the kernel's answers.
     ///
     /// # Errors
     /// No datagram can be received.
@@ -48,7 +48,7 @@ impl Netlink {
         Ok(&buffer[..length])
     }
 
-    /// Sends a message and receives the first answer.
+    /// Sends a message and receives the kernel's first answer.
     ///
     /// # Errors
     /// The kernel refuses the message, or answers with an error.
@@ -64,7 +64,7 @@ impl AsFd for Netlink {
     }
 }
 
-/// Builds a message with its header.
+/// Builds a netlink message with its header.
 pub fn message(kind: u16, flags: i32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend(((HEADER_BYTES + payload.len()) as u32).to_ne_bytes());
@@ -84,10 +84,10 @@ pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A message of a datagram with answers from the kernel.
+/// One message of a datagram of answers from the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Kind of the message: one of the constants `NLMSG_*`, or one of the protocol's.
+    /// Kind of the message: one of the constants `NLMSG_*`, or a kind that the protocol defines.
     pub kind: u16,
     /// The bytes of the message after its header.
     pub payload: &'a [u8],
@@ -201,7 +201,7 @@ mod tests {
         for length in HEADER_BYTES..whole.len() {
             assert!(take(&mut &whole[..length]).is_err(), "{length}");
         }
-        // a wrong length in a header never leads to a read beyond the end
+        // wrong lengths in headers must never cause a read beyond the end of the bytes
         for length in 0..=u8::MAX {
             let mut damaged = whole.clone();
             damaged[0] = length;

@@ -1,6 +1,5 @@
-//! Big-endian reads and writes.
-//!
-//! Callers must have checked the length; a view does so once, in `parse`.
+//! Big-endian reads and writes. Callers must have checked that the bytes are there; a view of a
+//! header checks this once, in `parse`.
 
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])

@@ -95,7 +95,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Length of a whole segment for the pseudo header.
+/// Length of a whole segment, as the pseudo header contains it.
 pub(crate) fn segment_length(header: &'static str, segment: &[u8]) -> Result<u16, ParseError> {
     u16::try_from(segment.len()).map_err(|_| {
         ParseError::value(

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The bytes end before the field.
+    /// The bytes end before the field is complete.
     Truncated {
         /// Number of bytes that are needed, counted from the start of the header.
         needed_bytes: usize,

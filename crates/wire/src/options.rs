@@ -14,7 +14,7 @@ pub const MAX_OPTIONS_BYTES: usize = 40;
 const END_OF_LIST: u8 = 0;
 const NO_OPERATION: u8 = 1;
 
-/// A header that carries options.
+/// A kind of header that carries options: IPv4 or TCP.
 pub trait Carrier: 'static {
     /// The header's name in errors.
     const NAME: &'static str;
@@ -22,11 +22,11 @@ pub trait Carrier: 'static {
     const FIXED_BYTES: usize = 20;
 }
 
-/// The carrier of IPv4 options.
+/// The IPv4 header, as a carrier of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InIpv4 {}
 
-/// The carrier of TCP options.
+/// The TCP header, as a carrier of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTcp {}
 
@@ -68,8 +68,8 @@ pub trait WireOption: Sized {
     fn emit(&self, out: &mut [u8]) -> usize;
 }
 
-/// The options of a header that is `words` 32-bit words long. Errors name the header's length field
-/// `field`, which begins at byte `at`.
+/// Returns the options of a header that is `words` 32-bit words long. Errors name the header's
+/// length field, `field`, which begins at byte `at`.
 pub(crate) fn options_of<'a, C: Carrier>(
     bytes: &'a [u8],
     words: u8,
@@ -200,7 +200,7 @@ pub struct NoRoom {
     pub option: &'static str,
     /// Bytes that the option needs.
     pub needed_bytes: usize,
-    /// Number of bytes that are left of the 40.
+    /// Number of bytes that are still free of the header's 40.
     pub left_bytes: usize,
 }
 
@@ -219,7 +219,7 @@ impl std::error::Error for NoRoom {}
 /// The options of a header: up to 40 bytes, well formed, padded with zeros to a multiple of four.
 #[derive(Clone, Copy)]
 pub struct OptionSpace<C> {
-    // Bytes from `len` on are zero; a zero byte is padding and also ends the list.
+    // Bytes from `len` on are zero, because a zero byte is padding and also ends the list.
     bytes: [u8; MAX_OPTIONS_BYTES],
     len: u8,
     carrier: PhantomData<C>,
@@ -242,7 +242,7 @@ impl<C> OptionSpace<C> {
         }
     }
 
-    /// The bytes to write to the header; their number is a multiple of four.
+    /// The bytes to write into the header; their number is a multiple of four.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.padded_len_bytes()]

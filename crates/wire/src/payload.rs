@@ -32,8 +32,8 @@ impl std::error::Error for Mismatch {}
 
 /// The eight bytes of word `index` of a stream.
 ///
-/// It mixes the stream's number and the index with the finalizer of SplitMix64 (Steele, Lea and
-/// Flood, OOPSLA 2014). This is a bijection, so no two words of a stream are equal.
+/// They are the stream's number and the index, mixed by the finalizer of SplitMix64 (Steele, Lea
+/// and Flood, OOPSLA 2014). The finalizer is a bijection, so no two words of a stream are equal.
 const fn word(stream: u64, index: u64) -> [u8; 8] {
     let mut z = stream
         .wrapping_mul(0xd1b5_4a32_d192_ed03)

@@ -1,5 +1,5 @@
-//! The common fields of the two options of Quick-Start (RFC 4782): a rate in four bits and a nonce
-//! in the upper thirty bits of the last word.
+//! The fields that both options of Quick-Start (RFC 4782) have in common: a rate code in four bits
+//! and a nonce in the upper thirty bits of the last word.
 
 use crate::bytes::{be32, put32};
 

@@ -144,7 +144,7 @@ impl<'a> TcpView<'a> {
         be16(self.bytes, 2)
     }
 
-    /// Sequence number of the first byte, or of the SYN.
+    /// Sequence number of the first payload byte, or of the SYN.
     #[must_use]
     pub fn sequence(&self) -> u32 {
         be32(self.bytes, 4)
@@ -225,7 +225,7 @@ pub struct TcpRepr {
     pub source_port: u16,
     /// The receiver's port.
     pub destination_port: u16,
-    /// Sequence number of the first byte, or of the SYN.
+    /// Sequence number of the first payload byte, or of the SYN.
     pub sequence: u32,
     /// The next sequence number that the sender expects.
     pub acknowledgement: u32,

@@ -1,4 +1,4 @@
-//! Headers compared with bytes that this crate did not make, and the errors for wrong fields.
+//! Headers compared with bytes that other programs made, and the errors for wrong fields.
 
 use headway_wire::options::{InIpv4, InTcp, OptionInfo};
 use headway_wire::tcp_options::{
@@ -11,7 +11,7 @@ use headway_wire::{
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-/// An IPv4 header whose checksum, 0xb861, many textbooks compute.
+/// An IPv4 header that many textbooks use as an example; its checksum is 0xb861.
 const TEXTBOOK_IPV4: [u8; 20] = [
     0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01,
     0xc0, 0xa8, 0x00, 0xc7,

@@ -171,8 +171,8 @@ fn read_everything(bytes: &[u8]) {
     }
 }
 
-/// Flips bits of a valid packet and cuts its end. This way the test framework can shrink a failing
-/// case.
+/// Flips bits of a valid packet and cuts its end, instead of using random bytes, so that the test
+/// framework can shrink a failing case.
 fn mutate(bytes: &mut Vec<u8>, flips: &[(prop::sample::Index, u8)], keep: prop::sample::Index) {
     for (at, mask) in flips {
         if !bytes.is_empty() {

@@ -11,7 +11,7 @@
 
 #define LIARS_MOST 4
 
-/* The index of the first tunable of each lying receiver. */
+/* The index of the tunable `liars`, which every lying receiver declares first. */
 enum { LIARS };
 
 #define LIAR_TUNABLE                                                                               \
@@ -21,8 +21,8 @@ enum { LIARS };
 /* Begins with the counters, in the order of their descriptions. */
 struct liar {
 	u64 answers;	       /* answers of liars */
-	u64 lies;	       /* answers that were changed */
-	u64 flows[LIARS_MOST]; /* the liars' connections; 0: free */
+	u64 lies;	       /* answers that the liar has changed */
+	u64 flows[LIARS_MOST]; /* numbers of the liars' connections; 0: the entry is free */
 };
 
 static const struct hw_counter liar_counters[] = {
@@ -30,7 +30,8 @@ static const struct hw_counter liar_counters[] = {
 	{ "lies", "packets", "of them, those that were changed", 0 },
 };
 
-/* Whether this packet's answer is a liar's. The first connections that are seen become liars. */
+/* Whether this packet's answer is to be changed. The first connections that the router sees are
+ * the liars. */
 static inline int liar_says(struct liar *s, const u32 *tun, const struct hw_packet *pkt)
 {
 	u32 i;

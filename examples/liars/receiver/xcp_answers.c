@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* A lying receiver of XCP: it returns twice what routers gave, and nothing of what they took. */
+/* A lying receiver of XCP: it returns twice the increase that routers assigned, and none of the
+ * decrease. */
 #include "liar.h"
 #include "header/xcp.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * A disobeying sender of MPCP: it replaces a level that would shrink its window by the highest
- * one that does not, so its window only falls by losses.
+ * level that does not, so only losses reduce its window.
  */
 #include "cc/mpcp.c"
 

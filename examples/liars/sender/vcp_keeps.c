@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A disobeying sender of VCP: it treats overload as high load, so its window only falls by
- * losses.
+ * A disobeying sender of VCP: it treats overload as high load, so only losses reduce its window.
  */
 #include "cc/vcp.c"
 

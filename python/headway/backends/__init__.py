@@ -32,14 +32,14 @@ BACKENDS: dict[str, Callable[[], Backend]] = {"sim": _sim, "kernel": _kernel}
 
 
 def backend_named(name: str) -> Backend:
-    """The backend called ``name``; raises HeadwayError with the allowed names."""
+    """The backend called ``name``. Raises HeadwayError for an unknown name."""
     if name not in BACKENDS:
         raise HeadwayError(f"backend: unknown {name!r}; allowed: {', '.join(BACKENDS)}")
     return BACKENDS[name]()
 
 
 class Recorded:
-    """A replacement for a backend where only saved traces are read; it runs no experiments."""
+    """A stand-in for a backend in code that only reads saved traces. It runs no experiments."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class Recorded:
 
 
 def keep_trace(_index: int, trace: Trace) -> Trace:
-    """The ``work`` of Backend.run_each for callers that want the trace itself."""
+    """Return the trace unchanged: the ``work`` of Backend.run_each for callers that want traces."""
     return trace
 
 

@@ -15,9 +15,9 @@ T = TypeVar("T")
 Work = Callable[[int, "Trace"], T]
 """Called with (index of the experiment, its trace) in the thread that ran the experiment."""
 Finished = Callable[[int, T], None]
-"""Called with (index of the experiment, the work's result) as each one finishes, in any order."""
+"""Called with (index, the work's result) when an experiment finishes, in any order."""
 OnFailure = Callable[[int, HeadwayError], None]
-"""Called with (index of the experiment, the error) for each that failed, in the calling thread."""
+"""Called with (index, error) for each experiment that failed, in the calling thread."""
 
 
 class Backend(Protocol):
@@ -52,7 +52,8 @@ class Backend(Protocol):
     def key(self, experiment: Experiment) -> str:
         """A hash of everything that determines a run's result: the program and its input.
 
-        A trace has it as ``meta["key"]``; a trace with another key is not of this run.
+        A trace has this hash as ``meta["key"]``. A saved trace with another key comes from a
+        different experiment or program.
         """
         ...
 

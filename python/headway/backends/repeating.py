@@ -13,7 +13,7 @@ from headway.experiment import Experiment
 from headway.trace import Trace
 
 NOTE = "it was run again, because the machine had disturbed it before"
-"""Note of a trace whose earlier runs were disturbed."""
+"""The note in a trace whose experiment was repeated because earlier runs were disturbed."""
 
 
 def undisturbed(trace: Trace) -> bool:
@@ -25,7 +25,7 @@ def undisturbed(trace: Trace) -> bool:
 def lateness_us(trace: Trace) -> float | None:
     """Mean time in us by which packets left the emulated link after their due time.
 
-    The value is that of the direction with the larger mean; None if unknown.
+    Of the two directions, the larger mean; None if unknown.
     """
     directions = trace.meta.get("emulator", {}).get("directions", ())
     late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
@@ -43,7 +43,7 @@ class Repeating:
         self.name = backend.name
         self.key = backend.key
         self.repeated: Counter[int] = Counter()
-        """How often each experiment of the last ``run_each`` was repeated."""
+        """How often the last call of ``run_each`` repeated each experiment."""
         self._backend = backend
         self._most = most
         self._quiet = (False, quiet_us)

@@ -44,7 +44,7 @@ with the sum of all runs' durations."""
 
 
 class _Watched(NamedTuple):
-    """The object with which a caller stops a run, and the callback for the run's simulated time."""
+    """A caller's object to stop a run, and callback for the run's simulated time."""
 
     stop: _engine.Stop | None = None
     progress: Callable[[int], None] | None = None
@@ -132,8 +132,8 @@ class SimBackend:
     ) -> None:
         """``digest`` of several experiments, with their traces, which are written while they grow.
 
-        Each growing trace has a folder in ``beside``, until ``finished`` saves it. Without
-        ``trace`` only the captures of experiments are kept.
+        Each growing trace has a folder in ``beside``, until ``finished`` saves the trace. Without
+        ``trace`` the traces contain only the captures.
         """
         self._each(
             experiments,
@@ -161,8 +161,8 @@ class SimBackend:
             pending: dict[Future[T], int] = {}
             try:
                 while True:
-                    # At most twice as many runs as are active are submitted, so that few results
-                    # wait in memory for this thread.
+                    # Submit at most twice as many runs as can be active, so that few results wait
+                    # in memory until this thread handles them.
                     for index in itertools.islice(waiting, 2 * self._parallel_runs - len(pending)):
                         watched = _Watched(stop, functools.partial(clock.at, index))
                         pending[pool.submit(run, index, watched)] = index
@@ -280,9 +280,9 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
 
 
 def _app_texts(experiment: Experiment) -> Iterator[tuple[int, str]]:
-    """The content of applications that an experiment only names, by flow number.
+    """The sessions of workloads and the exchanges of files, by flow number.
 
-    Sessions of a workload and exchanges of a file are most of a scenario, and many scenarios share
+    An experiment only names them. They are most of a scenario's text, and many scenarios share
     them.
     """
     for number, flow in enumerate(experiment.flows):

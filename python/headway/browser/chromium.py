@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled through DevTools over a pipe. It needs only the program."""
+"""Controls a headless Chromium through DevTools over a pipe, without a driver program."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Browser:
             self.events.append(answer)
 
     def receive_events(self, seconds: float) -> None:
-        """Receive events for this time."""
+        """Receive events for ``seconds``."""
         until = time.monotonic() + seconds
         while (event := self._message(until)) is not None:
             self.events.append(event)
@@ -112,7 +112,7 @@ class Browser:
         return found[0]
 
     def open(self, page: Path | str) -> None:
-        """Show a file or URL. Raises HeadwayError."""
+        """Load a file or URL in the page. Raises HeadwayError."""
         self.events = []
         url = page if isinstance(page, str) else page.resolve().as_uri()
         if error := self.ask("Page.navigate", url=url).get("errorText"):

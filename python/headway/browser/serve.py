@@ -1,10 +1,11 @@
 """The server of a site on a host of the testbed: nginx with a given congestion control.
 
-With targets, the proxy of headway.web runs before nginx and has the clients' connections.
+If clients state target times (deadlines), the proxy of headway.web runs before nginx and accepts
+the clients' connections.
 
-It is a program for ``headwayctl testbed exec``: it prints "ready", serves until the visitor has
-written its results, and prints a summary. It creates the listening socket, so that the socket's
-hints apply to the connections that nginx accepts from it.
+This module is a program for ``headwayctl testbed exec``: it prints "ready", serves until the
+visitor has written its results, and prints a summary. The program creates the listening socket, so
+that the socket's hints apply to the connections that nginx accepts from it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from headway.web.parent import end_with_parent
 _POLL_S = 0.05
 _LINGER_S = 0.3
 _NGINX_ADDRESS = "127.0.0.1:8080"
-"""Address of nginx behind the proxy. It may be fixed, because each run has a host of its own."""
+"""Address of nginx behind the proxy. The port can be fixed, because each run has its own network
+namespace."""
 _CONFIG = """
 daemon off; user root; worker_processes 1; pid {files.pid}; error_log {files.log} crit;
 events {{ worker_connections 512; }}
@@ -50,7 +52,7 @@ http {{
 
 
 def main() -> None:
-    """Serve a folder; see the module."""
+    """Serve a folder; see the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m headway.browser.serve")
     parser.add_argument("--address", required=True)
     parser.add_argument("--root", type=Path, required=True)
@@ -88,7 +90,7 @@ def _serve(options: argparse.Namespace, folder: Path) -> None:
 
 
 def _serve_behind_proxy(options: argparse.Namespace) -> None:
-    """Run the proxy before nginx, which sets the targets' hints on the clients' sockets."""
+    """Run the proxy before nginx. The proxy sets the hints for target times on clients' sockets."""
     import uvicorn
 
     from headway.web import serve
@@ -131,7 +133,7 @@ def _listening_socket(options: argparse.Namespace) -> socket.socket:
 
 
 def _set_hints(at: socket.socket, options: argparse.Namespace) -> None:
-    """Set the hints of every connection that the socket accepts."""
+    """Set hints on the listening socket; every connection that it accepts inherits them."""
     if options.initial_rate or options.data_volume:
         hints = {"initial_rate_bps": options.initial_rate, "data_volume_bytes": options.data_volume}
         if not sockets.hint(at, **hints):

@@ -54,7 +54,7 @@ class LoadedObject:
 
 
 def main() -> None:
-    """Visit a site; see the module."""
+    """Visit a site; see the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m headway.browser.visit")
     parser.add_argument("--site", choices=sites.NAMES, required=True)
     parser.add_argument("--root", type=Path, required=True)
@@ -141,7 +141,10 @@ def _one_visit(window: Browser, options: argparse.Namespace) -> tuple[int, dict[
 
 
 def _wait_for_walk(window: Browser, stop_ns: int) -> None:
-    """Wait until the walk is over and all objects have arrived. Raises HeadwayError on failure."""
+    """Wait until the walk through the city is over and all objects have arrived.
+
+    Raises HeadwayError.
+    """
     while not window.value("Boolean(window.city && city.isOver)"):
         _raise_page_errors(window, "city")
         if time.monotonic_ns() >= stop_ns:

@@ -2,8 +2,9 @@
 
 A ``Statement`` has a paper's text and the function that judges it. ``judge`` applies it to the
 evidence of a run, and returns a ``Claim``, plain data with a verdict. A ``Spoil`` changes evidence
-so that the verdict must change. ``Claims`` makes a study's statements of the texts in its
-``study.toml`` and of decorated judges. ``headway.verdicts`` stores the verdicts of a version.
+so that the verdict must change, to test the judging function. ``Claims`` makes a study's statements
+from the texts in its ``study.toml`` and from decorated judging functions. ``headway.verdicts``
+stores the verdicts of a version.
 """
 
 from headway.claims.claim import (

@@ -14,14 +14,14 @@ from headway.errors import HeadwayError
 from headway.files import save_text
 
 Basis = Literal["simulated", "live", "model", "setting", "calibrated"]
-"""What a verdict is based on: trials in the simulator (``simulated``) or on a live kernel
-(``live``), the value of a formula (``model``), or a number that the study uses as a setting
-(``setting``). Only trials can give an unexpected result. For a ``calibrated`` statement, a setting
-was fitted to the statement's number; the statement counts in no headline."""
+"""The basis of a verdict: trials in the simulator (``simulated``) or on a live kernel (``live``),
+the value of a formula (``model``), or a number that the study uses as a setting (``setting``). Only
+trials can give an unexpected result. A statement is ``calibrated`` if a setting was fitted so that
+the statement's number is met; headline counts leave out such statements."""
 
 Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
 """``in part``: the judged part of the statement holds. ``undecided``: the 95 % interval over
-several seeds includes 0. ``as stated`` and ``differs`` are the verdicts of settings."""
+several seeds includes 0. ``as stated`` and ``differs`` are verdicts on settings."""
 
 BASES: tuple[Basis, ...] = get_args(Basis)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -43,10 +43,10 @@ class Claim:
     ``published`` and ``measured`` are numbers if the claim is a value, and text otherwise;
     ``measured`` is None if this run could not measure the value. ``part`` names the judged part if
     only a part of the statement is judged. ``same_as`` names an earlier claim with the same check.
-    ``note`` tells why the claim fails or was not checked, or which choices were made. ``margin`` is
-    the margin of the claim's ``words.Check``. ``why`` is the kind of a failure (claims.why):
-    "refuted", "unknown setting" or "open". ``calibrated`` names the setting that was fitted to the
-    statement.
+    ``note`` tells why the claim fails or was not checked, or which choices were made. ``margin``
+    tells by how much the claim holds (positive) or fails (negative), see ``words.Check``. ``why``
+    is the kind of a failure (claims.why): "refuted", "unknown setting" or "open". ``calibrated``
+    names the setting that was fitted to the statement.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Tally:
-    """Number of claims per verdict, for one basis; claims that share a check count once."""
+    """Number of claims per verdict, for one basis; claims with the same check count once."""
 
     counts: Mapping[Verdict, int]
 
@@ -112,12 +112,12 @@ class Headline:
 
     @property
     def share(self) -> float | None:
-        """Share of the judged statements that hold at least in part, 0 to 1; None without any."""
+        """Share of the judged statements that hold or hold in part, 0 to 1; None without any."""
         return (self.holds + self.in_part) / self.judged if self.judged else None
 
 
 def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
-    """The headline of the papers' claims with these bases (default: simulated and live)."""
+    """The headline counts of the papers' claims with these bases (default: simulated, live)."""
     tallies = tally(claim for claim in claims if claim.is_published)
     own = [tallies[basis] for basis in bases or MEASURED]
     return Headline(

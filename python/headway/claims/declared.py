@@ -2,7 +2,8 @@
 
 The file lies in the folder of the study's package. Line breaks in a text count as spaces.
 ``Claims`` joins each ``[[claim]]`` with the function that judges it; a claim with ``why_not`` has
-none. A study with a form on the kernel describes that form in ``[kernel]`` with the same fields.
+none. If a study also has a version that runs on the kernel, ``[kernel]`` describes that version
+with the same fields.
 
 The evidence that refutes a claim, and the changes with which it holds, are data as well, unless
 code computes them: ``spoil = ["scaled", "fast-*", 2.0, "mean_s"]`` calls the function of that name
@@ -31,7 +32,7 @@ from headway.spec import explain
 FILE = "study.toml"
 Look = TypeVar("Look", bound=Callable[[Any], Seen])
 Spoils = Spoil | Sequence[Spoil] | None
-"""Several spoils are applied one after the other."""
+"""One spoil, several that are applied one after the other, or None."""
 Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 
 
@@ -88,7 +89,7 @@ class Cause(_Table):
     shown_by: str = ""
 
     def why(self, tries: Iterable[Change] = ()) -> Why:
-        """The cause with the experiments that show it."""
+        """``why`` with the counterfactual experiments that show it."""
         return Why(**dict(self), tries=tuple(tries))
 
 
@@ -117,7 +118,7 @@ class ClaimText(_Table):
 
 
 class Form(_Table):
-    """Texts that describe a study, or the study's form on the kernel, and its claims."""
+    """Texts that describe a study, or the study's version for the kernel, and its claims."""
 
     title: Text = ""
     source: Text = ""
@@ -138,11 +139,11 @@ class StudyFile(Form):
     kernel: Form = Form()
 
     def form(self, name: str) -> Form:
-        """The texts of the study itself (name "") or of its form on the kernel ("kernel")."""
+        """The texts of the study itself (name "") or of its version for the kernel ("kernel")."""
         return self.kernel if name == "kernel" else self
 
     def texts(self, name: str) -> dict[str, Any]:
-        """Title, source, description and choices of a form; for a missing one, the study's."""
+        """Title, source, description and choices of a version; missing texts are the study's."""
         form, shared = self.form(name), ("title", "source", "description", "choices")
         return {one: getattr(form if one in form.model_fields_set else self, one) for one in shared}
 
@@ -237,7 +238,7 @@ class Claims(Generic[Found]):
         mend: Spoils = None,
         tries: Sequence[Change] = (),
     ) -> None:
-        """Set the function that judges a claim, where ``judge`` cannot decorate the function."""
+        """Set the function that judges a claim, for a function that ``judge`` cannot decorate."""
         text = self._text(claim)
         if text.why_not:
             raise HeadwayError(

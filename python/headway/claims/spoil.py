@@ -1,4 +1,4 @@
-"""Spoiled evidence: changes observations to test that a verdict changes.
+"""Changes a study's observations on purpose, to test that the verdict on a claim changes.
 
 A spoil takes the observations of a study's trials and returns them with changes. It never changes
 the threshold that they are compared with. Observations are plain data: dataclasses, mappings and
@@ -35,7 +35,7 @@ def replaced(keys: str, value: Any, *paths: str) -> Spoil:
 
 
 def swapped(one: str, other: str) -> Spoil:
-    """Exchange the evidence of trials whose keys differ only in ``one`` and ``other``.
+    """Exchange the observations of trials whose keys differ only in ``one`` and ``other``.
 
     ``swapped("jump-start", "slow-start")`` exchanges "jump-start-30" and "slow-start-30". ``one``
     and ``other`` are whole words of a key, or several; dashes separate the words.

@@ -1,7 +1,7 @@
 """A published statement and the function that judges it.
 
-If that function needs a trial that this run does not have, it gets ``MissingTrialError``. The claim
-is then "not checked", with the trial's name as the reason.
+If the function asks for a trial that this run does not have, ``MissingTrialError`` is raised. The
+claim is then "not checked", with the trial's name as the reason.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Evidence(Mapping[str, Row], Generic[Row]):
 class Seen:
     """A finding: a value or text, whether the claim holds, and the tolerance.
 
-    ``words`` are the words of the statement that were judged (claims.words). ``margin`` is that of
-    ``words.Check``; None counts as 1 if the claim holds, and as -1 if not.
+    ``words`` are the words of the statement that were judged (claims.words). ``margin`` tells by
+    how much the claim holds or fails (``words.Check``); None counts as 1 if the claim holds, and as
+    -1 if not.
     """
 
     measured: float | str
@@ -75,7 +76,7 @@ class Seen:
 
     @staticmethod
     def by(measured: float | str, *checks: Check, unit: str | None = None, note: str = "") -> Seen:
-        """A finding that holds if all of these checks hold."""
+        """A finding that holds if all of the given checks hold."""
         whole = both(*checks)
         return Seen(measured, whole.holds, whole.bound, unit, note, whole.words, whole.margin)
 
@@ -99,7 +100,7 @@ def near(
 ) -> Seen:
     """A finding that holds if the value is near the published value.
 
-    The relative difference may be ``relative``; 0 requires equality to nine digits.
+    "Near" is a relative difference of at most ``relative``; 0 requires equality to nine digits.
     """
     margin = abs(published) * (relative or 1e-9)
     seen = between(value, published - margin, published + margin, unit=unit, note=note)
@@ -111,9 +112,9 @@ def near(
 class Statement(Generic[Found]):
     """A paper's statement and the function ``look`` that judges it.
 
-    ``why_not`` is the reason why a statement has no ``look``. ``carrier``: what a verdict is based
-    on. ``part``: the judged part of the statement, if only a part is judged; the claim then holds
-    "in part" at most. ``ours``: the reason for a tolerance other than the one in the list of
+    ``why_not`` is the reason why a statement has no ``look``. ``carrier``: the basis of the
+    verdict. ``part``: the judged part of the statement, if only a part is judged; the claim then
+    holds "in part" at most. ``ours``: the reason for a tolerance other than the one in the list of
     claims. ``same_as``: another claim with the same check.
 
     Every word of the text that claims.words defines must be judged; otherwise the claim holds in
@@ -128,8 +129,8 @@ class Statement(Generic[Found]):
     verdict then counts in no headline.
 
     ``spoil`` changes trials' evidence so that the claim must fail. ``mend``, for a claim that
-    fails, changes the evidence so that the claim must hold. Both show that the check depends on the
-    evidence.
+    fails, changes the evidence so that the claim must hold. Both test that the verdict depends on
+    the evidence.
     """
 
     id: str
@@ -215,9 +216,10 @@ class Statement(Generic[Found]):
 
 
 def joined(*texts: str) -> str:
-    """Join remarks into one text, with a full stop between two unless the first ends with one.
+    """Join remarks into one text.
 
-    Before a lower-case letter it is a semicolon. Empty remarks are left out.
+    Adds a full stop to a remark that has none, or a semicolon if the next remark begins with a
+    lower-case letter. Empty remarks are left out.
     """
     told = ""
     for text in filter(None, texts):

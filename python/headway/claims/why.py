@@ -64,10 +64,10 @@ class Why:
 
     @property
     def changes(self) -> Sequence[Change]:
-        """All counterfactuals; the one that stands for ``shown_by`` is the last."""
+        """All counterfactuals; the last one represents ``shown_by``."""
         if not self.shown_by:
             return self.tries
-        return (*self.tries, Change(f"what {self.shown_by} compares with"))
+        return (*self.tries, Change(f"the comparison that claim {self.shown_by} makes"))
 
 
 def edited(fields: Mapping[str, Any]) -> Edit:
@@ -82,7 +82,10 @@ def edited(fields: Mapping[str, Any]) -> Edit:
 
 @dataclass(frozen=True)
 class _Edited:
-    """Sets values at paths; equal edits compare as equal, so that statements can share runs."""
+    """An edit that sets values at paths.
+
+    Equal edits compare as equal, so that statements can share trial runs.
+    """
 
     fields: tuple[tuple[str, Any], ...]
 

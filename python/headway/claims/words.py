@@ -1,8 +1,8 @@
-"""What the words of a statement mean when it is judged: one meaning each, in all studies.
+"""Defines what words of a published statement mean, such as "slightly": one meaning in all studies.
 
-Each function judges one word and returns a ``Check``, which names it. ``Seen.by`` judges a
+Each function judges one word and returns a ``Check``, which names the word. ``Seen.by`` judges a
 statement by its checks; if no check names a word of the statement, the claim holds in part at most
-(``Statement.judge``). The meanings were written before results were known. A number that the paper
+(``Statement.judge``). The meanings were fixed before results were known. A number that the paper
 prints, or that its figure shows, has priority over a word's meaning.
 
 A value is a number, or an ``Estimate`` if a run has the 95 % interval of its mean. Comparisons of
@@ -23,7 +23,7 @@ from headway.metrics.stats import Estimate
 
 Value = float | Estimate
 CLEAR = 1.5
-"""The factor by which two values must differ for "much"."""
+""""Much" more or less means that two values differ by at least this factor."""
 SIGNIFICANT = 0.10
 SLIGHT = 0.15
 SIMILAR = 0.10
@@ -86,7 +86,7 @@ WORDS: tuple[Word, ...] = (
 )
 NAMES = tuple(word.name for word in WORDS)
 _COMPARED = frozenset(NAMES) - {"more", "most", "all", "may", "small load", "high load"}
-"""Words that give the size of a difference. In a sentence with one of them, "more" needs no check
+"""Words that give the size of a difference. In a sentence with such a word, "more" needs no check
 of its own."""
 
 
@@ -136,7 +136,7 @@ def _mean(value: Value) -> float:
 
 
 def _width(one: Value, other: Value) -> float:
-    """Half the 95 % interval of a difference of two means."""
+    """Half the width of the 95 % interval of a difference of two means."""
     widths = [v.half_width or 0.0 for v in (one, other) if isinstance(v, Estimate)]
     return math.hypot(*widths) if widths else 0.0
 
@@ -175,7 +175,7 @@ def within(value: float, low: float, high: float, bound: str = "") -> Check:
 
 
 def quantity(value: float, published: float, tolerance: float = QUANTITY) -> Check:
-    """The value is within ±20 % of the printed one, or within the tolerance of the claims list."""
+    """The value is within ±20 % of the paper's value, or within the claims list's tolerance."""
     off = abs(value / published - 1) if published else math.nan
     return _check(tolerance - off, f"{published:.4g} ±{100 * tolerance:.3g} %")
 
@@ -349,7 +349,7 @@ def every(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
 
 
 def both(*checks: Check) -> Check:
-    """All of these conditions hold; this judges no word of its own."""
+    """All of these conditions hold. The check judges only the words of these conditions."""
     return _over(checks, 0, "")
 
 
@@ -379,7 +379,10 @@ def _over(
     where: str,
     *words: str,
 ) -> Check:
-    """One check for all cells: that of the cell with this rank, where rank 0 holds least."""
+    """One check for all cells of a table: the check with rank ``rank`` by margin.
+
+    Rank 0 is the worst.
+    """
     found = list(checks.values() if isinstance(checks, Mapping) else checks)
     if not found:
         return _check(math.nan, where, *words)

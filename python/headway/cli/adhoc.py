@@ -103,7 +103,10 @@ def try_out(
     control: Annotated[
         str | None,
         typer.Option(
-            help="Control of a single flow; with --backend kernel, also one of the kernel's own."
+            help=(
+                "Run a single flow with this control; with --backend kernel, also one of the "
+                "kernel's own controls."
+            )
         ),
     ] = None,
     apart: Annotated[
@@ -122,7 +125,10 @@ def try_out(
     backend: BackendName = "sim",
     beside: Annotated[
         str | None,
-        typer.Option(metavar="BACKEND", help="Also run on this backend, and compare the flows."),
+        typer.Option(
+            metavar="BACKEND",
+            help="Also run the trials on this backend, and compare the flows' results.",
+        ),
     ] = None,
     diverge: Annotated[
         bool,
@@ -137,7 +143,8 @@ def try_out(
     diverge_after: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="With --diverge: skip a flow's packets before this time."
+            metavar="TIME",
+            help="With --diverge: skip a flow's packets until this time after its first packet.",
         ),
     ] = "0 s",
     diverge_ignore: Annotated[
@@ -236,7 +243,7 @@ _SEEDS = 2**63
 def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> list[Experiment]:
     """One experiment per trial; with ``pcap`` the first experiment captures packets.
 
-    If ``base`` has a capture, the experiments keep it only if traces are kept.
+    The other experiments capture packets only if ``base`` does and traces are kept.
     """
     last = base.seed + trials - 1
     if last >= _SEEDS:

@@ -93,7 +93,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
 def _one_line(error: Exception) -> str | None:
     """The message of an error that a user can act on; None for a bug in Headway."""
     if isinstance(error, ExperimentError):
-        return str(error).removeprefix("topology.")  # command-line options lack this prefix
+        return str(error).removeprefix("topology.")  # the command-line option's name
     if isinstance(error, HeadwayError):
         return str(error)
     if isinstance(error, TyperException):

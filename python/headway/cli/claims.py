@@ -82,7 +82,7 @@ def claims(
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
-    """Numbers of claims by basis and verdict, without zeros; claims with one check count once."""
+    """Numbers of claims by basis and verdict, without zeros. Equal checks count once."""
     return {
         basis: own
         for basis, one in tally(claims).items()
@@ -120,7 +120,7 @@ def print_claims(title: str, claims: Sequence[Claim]) -> None:
 
 
 def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Print each name with its texts to the right of it, one below the other."""
+    """Print each name, and to its right its texts, one below the other."""
     out = console()
     indent = " " * (max(len(name) for name, _ in items) + 3)
     out.print(f"\n{title}\n", markup=False)

@@ -63,7 +63,7 @@ def _in_file(name: str) -> Described:
 
 def _describe(found: Described, as_json: bool) -> None:
     if as_json:
-        # One name may be both a startup and a router algorithm (quick-start is).
+        # A name may be both a startup's and a router algorithm's, for example quick-start.
         described = [_as_json(kind, item) for kind, item in found]
         print_json(described[0] if len(described) == 1 else described)
         return

@@ -1,4 +1,4 @@
-"""Checks of result paths, made before a run so that it does not fail when it saves them."""
+"""Checks paths of results before a run, so that the run does not fail when it saves results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def path(text: str | Path) -> Path:
 
     Raises HeadwayError for "" (which pathlib reads as the current folder) and for NUL bytes.
     """
-    if isinstance(text, Path):  # an option's default
+    if isinstance(text, Path):  # the default of an option is a Path
         return text
     if not text.strip() or "\0" in text:
         raise HeadwayError(f"{text!r} cannot be the name of a file or folder")

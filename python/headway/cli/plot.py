@@ -35,7 +35,7 @@ _PANEL_MM = 38
 
 
 def check_format(path: Path) -> str:
-    """The picture's format by its file name; raises HeadwayError for other formats."""
+    """The picture's format, from the end of its file name. Raises HeadwayError."""
     name = path.suffix.removeprefix(".").lower()
     if name not in FORMATS:
         raise HeadwayError(f"plot: {path}: name a file that ends in .{', .'.join(FORMATS)}")
@@ -179,7 +179,7 @@ def _means(
     last_values = np.full((len(trace.flows), _SLOTS), np.nan, dtype=np.float32)
     slots = np.minimum(rows["slot"].to_numpy(), _SLOTS - 1)
     last_values[rows["flow"].to_numpy(), slots] = rows[column].to_numpy() / unit
-    # a slot without a change keeps the value of the slot before
+    # in a slot without a change, a flow keeps the value of the previous slot
     latest = np.where(np.isnan(last_values), 0, np.arange(_SLOTS))
     last_values = np.take_along_axis(last_values, np.maximum.accumulate(latest, axis=1), axis=1)
     times_s = (np.arange(_SLOTS) + 1) * slot_ns / NS_PER_S

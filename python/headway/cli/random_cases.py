@@ -59,12 +59,12 @@ class RandomOptions:
 
     @property
     def folder(self) -> Path:
-        """The folder for the results of the cases of this kind and seed."""
+        """The folder for the results of random cases of one kind and seed."""
         return self.out / "random" / f"{self.kind}-{self.seed}"
 
 
 def run_random(options: RandomOptions) -> None:
-    """Run the cases, minimize those that differ, and print the results."""
+    """Run the cases, minimize those in which the backends differ, and print the results."""
     if options.kind not in KINDS:
         raise HeadwayError(f"kind: unknown {options.kind!r}; allowed: {', '.join(KINDS)}")
     check_folder("out", options.folder)
@@ -120,7 +120,7 @@ def run_random(options: RandomOptions) -> None:
 
 
 class _Lines:
-    """Shows progress as one line per minute, where no bar is drawn."""
+    """Prints one progress line per minute, for output without a progress bar."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _NOTICE_S
@@ -132,13 +132,13 @@ class _Lines:
 
 
 class _DiffersAlike:
-    """Checks whether the backends differ in an experiment in the same way as in a case."""
+    """Checks whether the backends differ in a smaller experiment as they do in a case."""
 
     def __init__(self, sim: Backend, kernel: Repeating, original: Result) -> None:
         self._sim, self._kernel, self._original = sim, kernel, original
 
     def __call__(self, experiment: Experiment) -> bool:
-        """Whether the backends differ as in the case, in each of two kernel runs."""
+        """Whether the backends differ as in the case, in both of two kernel runs."""
         case = Case("options", 0, 0, (), experiment)
         try:
             check(experiment)
@@ -158,7 +158,7 @@ class _DiffersAlike:
 
 
 def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most: int) -> Minimized:
-    """Save a case that differs, and the minimized one."""
+    """Save a case in which the backends differ, and the minimized case."""
     index = result.case.index
     whole = options.folder / "differ" / f"case-{index}.json"
     smaller = options.folder / "differ" / f"case-{index}-small.json"
@@ -173,7 +173,7 @@ def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most
 
 
 def _with_divergence(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
-    """Add the first divergence, and save it as a text file next to the case's file."""
+    """Find the first packet that differs, and save its description next to the case's file."""
     try:
         found = diverge(try_experiment.from_file(small.file), sim, kernel)
         divergence = "\n".join(found.lines())

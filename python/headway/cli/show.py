@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 100
 _LINES = 24
 _MANY_COLUMNS = 9
-"""Tables with more columns use narrower padding."""
+"""Tables with more columns than this use narrower padding."""
 
 
 def console() -> Console:
@@ -56,12 +56,12 @@ def print_json(data: object) -> None:
 def print_table(table: Table) -> None:
     """Print one table with its title and note; numbers are aligned at the decimal point."""
     out = console()
-    if table.title:  # not part of Rich's table, which would wrap the title at its width
+    if table.title:  # inside its table, Rich would wrap the title
         out.print(table.title, markup=False)
 
     endless = out.options.update(max_width=sys.maxsize)
 
-    def fits(columns: Sequence[int]) -> bool:  # Rich cuts numbers when a table is too wide
+    def fits(columns: Sequence[int]) -> bool:  # Rich would cut numbers if the table were too wide
         return out.measure(_drawn(table, columns), options=endless).maximum <= out.width
 
     for columns in parts(table, fits):

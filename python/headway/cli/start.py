@@ -13,7 +13,7 @@ _PLAIN = {
     "–": "-", "−": "-", "±": "+-", "µ": "u", "μ": "u", "·": "*", "×": "x", "≤": "<=", "≥": ">=",
     "→": "->", "…": "...", "─": "-", "²": "2", "“": '"', "”": '"', "’": "'",
 }  # fmt: skip
-"""Replacements for characters that the terminal's encoding lacks; "?" for all others."""
+"""Replaces characters that the terminal's encoding lacks; all characters not listed become "?"."""
 
 
 def restore_ctrl_c() -> None:
@@ -28,7 +28,7 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 def give_up_output() -> None:
-    """Discard further output, also at exit: the reader has gone, or the disk is full."""
+    """Discard further output, also at exit: the pipe's reader has ended, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -47,7 +47,7 @@ def prepare_streams() -> str | None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # or the next file to be opened would get this descriptor
+            # if the descriptor stayed closed, the next file to be opened would get this number
             os.open(os.devnull, os.O_RDWR)
     # Python sets sys.stdout or sys.stderr to None if its descriptor was closed at the start.
     streams: list[TextIO | None] = [sys.stdout, sys.stderr]
@@ -76,7 +76,7 @@ def _plain(character: str) -> bytes:
 
 
 def check_environment() -> str | None:
-    """Check variables that make a library panic; returns a one-line error, or None."""
+    """Check environment variables that can make a library panic; returns an error line, or None."""
     threads = os.environ.get(_POLARS_THREADS)
     if threads is None or (threads.isdecimal() and int(threads[:6]) > 0 and len(threads) < 6):
         return None

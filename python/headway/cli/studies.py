@@ -28,14 +28,16 @@ from headway.workloads.workload import NAMED
 def run(
     study: Annotated[str, typer.Argument(help="A study's name; see `headway list`.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run the shortest form that fills every table.")
+        bool,
+        typer.Option("--quick", help="Run the shortest form, which still fills every table."),
     ] = False,
     backend: Annotated[
         str | None,
         typer.Option("--backend", help="Backend to run on: sim, kernel [sim, or what it needs]."),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Number that all trials' seeds derive from.")
+        int,
+        typer.Option("--seed", min=0, help="Base seed, from which all trials' seeds are derived."),
     ] = 1,
     out: Annotated[
         Path | None,

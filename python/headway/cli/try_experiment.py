@@ -28,7 +28,7 @@ from headway.registry import options_of_text, registry
 from headway.units import format_time, parse_positive_time, parse_time
 
 _START_SPREAD = "1 s"
-"""Trials differ in when their flows start; start times are drawn from this interval."""
+"""Each trial draws its flows' start times from [0, this time)."""
 _SAMPLES = 500
 """Counter readings per run, for time series in plots and exports."""
 _MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -182,7 +182,10 @@ def _flows(text: str) -> list[Flow]:
 
 
 def _flow_of_control(name: str, backend: str) -> Flow:
-    """A flow with Headway's control of this name or, on the kernel, else the kernel's own."""
+    """A flow with Headway's control of this name.
+
+    If Headway has none, and the backend is the kernel, the flow uses the kernel's own control.
+    """
     bare = name.partition("+")[0].partition(":")[0]
     known = {control.name for control in registry().controls}
     is_ours = bare in known or engine.file_of(bare) is not None
@@ -197,7 +200,7 @@ def _flow_of_control(name: str, backend: str) -> Flow:
 
 
 def _start_apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
-    """Let flow number N (from 0) start at N times the interval, if it has no start time."""
+    """Let flow number N (from 0) start at N times the interval, if the flow has no start time."""
     try:
         interval_ns = parse_time(interval)
     except ValueError as error:
@@ -247,7 +250,7 @@ def _fields_of_file(path: Path) -> Any:
 
 
 def _shortened(line: str) -> str:
-    """An error line without its middle part if it is too long: it may quote a file's values."""
+    """The error line, without its middle if it is too long because it quotes a file's values."""
     if len(line) <= _MOST_CHARACTERS:
         return line
     return f"{line[: _MOST_CHARACTERS // 2]} ... {line[-_MOST_CHARACTERS // 2 :]}"

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from headway.validation.diverge import Compared
 
 _MOST_FLOWS = 100
+"""Most rows of the table of flows; one line summarizes the flows without a row."""
 _MOST_LINKS = 8
 """Most links of a network whose results are printed; --json has all."""
-"""Most rows of the table of flows; one line summarizes the others."""
 
 Summary = dict[str, Any]
 
@@ -134,7 +134,7 @@ def _shown_links(base: Experiment, links: Sequence[Summary]) -> list[tuple[str, 
         return [(link["name"], link) for link in links if link in busiest]
     several = len(base.topology.links()) > 1
     both = any(flow.direction == "reverse" for flow in base.flows)
-    # with a gateway, the kernel backend records the links of one hop only
+    # for a chain of two hops with a gateway, the kernel backend records only one hop's links
     shown = []
     for link in links:
         hop = link["name"].removeprefix("forward").removeprefix("reverse")
@@ -235,7 +235,7 @@ def _goodput_bps(flow: Summary) -> float | None:
 
 
 def _summary_of_others(flows: Sequence[Summary]) -> str:
-    """A sentence on all flows, if the table does not have a row for each."""
+    """A sentence that summarizes all flows, if the table does not have a row for each flow."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)

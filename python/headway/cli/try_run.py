@@ -1,4 +1,4 @@
-"""Runs the trials of ``headway try``; keeps of each only what was asked for."""
+"""Runs the trials of ``headway try``, and keeps only the results that the options request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Outputs:
         return self.out is not None or (self.plot is None and not self.keep)
 
     def folder_on_disk(self) -> Path:
-        """A folder on the disk that will hold most of the output."""
+        """A folder on the disk to which most of the output will be written."""
         if self.out is not None:
             return self.out
         if self.pcap is not None and (self.pcap.is_file() or not self.pcap.exists()):

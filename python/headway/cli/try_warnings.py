@@ -25,12 +25,12 @@ from headway.units import format_rate, format_size, format_time
 _FULL_PACKET_BYTES = 1500
 """Size of a full TCP data packet: the MTU of all hosts of an experiment."""
 _NAMED = 3
-"""Most flows that a warning names; of further flows it gives only the number."""
+"""Most flows that a warning names; further flows are only counted."""
 _COMPLETE_SHARE = 0.9
 """A first flight counts as complete if at least this share of its packets was sent."""
 _FLIGHTS_PER_BUFFER = 2
-"""The advised buffers hold this many first flights, since the window grows before the ACKs of the
-first flight arrive."""
+"""The buffer size that a warning recommends, in first flights. The window grows before the ACKs of
+the first flight arrive, so one flight is not enough."""
 _MSS_BYTES, _SK_BUFF_BYTES = 1460, 2304
 """Payload of a full packet, and the bytes that Linux charges a send buffer for it."""
 
@@ -166,7 +166,7 @@ def _no_pacing_rate(_: Experiment, flow: Flow, control: Control, __: FlowDigest)
 
 
 def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str) -> str | None:
-    """Warn that the application gave no rate, and name the default used instead."""
+    """Warn that the application gave no initial rate, and name the default rate that was used."""
     if flow.initial_rate or flow.deadline or tunable in control.tunables:
         return None
     rate_kbps = _default(startup, tunable)
@@ -253,7 +253,7 @@ def _limited_first_flight(flow: Flow, digest: FlowDigest) -> str | None:
 
 
 def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
-    """Options that the flow lacks and that let the peer announce a large enough window."""
+    """Options that the flow lacks, with which its peer would announce a large enough window."""
     advised_bytes = _round_up(_FLIGHTS_PER_BUFFER * flight["largest_pkts"] * _MSS_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_WINDOW_BYTES)
     options = []
@@ -261,7 +261,7 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
         options.append(f"receive_window={_option(advised_bytes)}")
     assert flow.control is not None
     if flight["syn_limited_pkts"] and flow.control.startup == "jump-start":
-        # Jump-Start limits its first flight to the window of the SYN-ACK.
+        # By default Jump-Start limits its first flight to the SYN-ACK's receive window.
         options.append("ignore_peer_window=1")
     elif flight["syn_limited_pkts"] and not flow.extra_ack:
         options.append("extra_ack=on")
@@ -293,7 +293,7 @@ def _option(size_bytes: int) -> str:
 def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
     endless = isinstance(flow.app, Bulk) and flow.app.size is None
     of_the_kernel = flow.control is not None and flow.control.kernel_own is not None
-    no_slow_start = digest["startup"] is None  # the control has its own startup phase
+    no_slow_start = digest["startup"] is None  # None: the control has its own startup phase
     if not endless or digest["slow_start_us"] is not None or of_the_kernel or no_slow_start:
         return None
     return "never left slow start: its goodput shows the startup, not the control"

@@ -40,8 +40,8 @@ from headway.versions import versions
 
 _LEAST_DURATION_S = 5
 _SECTION_S = 30
-"""Length of each comparison with the kernel's own control: BBR measures min RTT every 10 s, and its
-Startup ends within the warm-up."""
+"""Length of each comparison with the kernel's own control: long enough for BBR to measure its min
+RTT several times (every 10 s), and with a warm-up that contains BBR's Startup."""
 _PAGE = Path("docs/validation.md")
 
 
@@ -71,9 +71,9 @@ def validate(
         str,
         typer.Option(
             "--only",
-            help="Run only scenarios whose name contains TEXT, such as htcp or loss. Two values "
-            "select scenarios outside of the matrix: controls (the papers' other controls) and "
-            "protocols (controls that need routers).",
+            help="Run only scenarios whose name contains TEXT, such as htcp or loss. "
+            "Two special values select scenarios outside of the matrix: controls runs the "
+            "papers' other controls, protocols runs the controls that need routers.",
         ),
     ] = "",
     duration: Annotated[
@@ -158,7 +158,7 @@ def validate(
             "--minimize",
             min=0,
             metavar="RUNS",
-            help="With --random: kernel runs to spend on shrinking each case that differs.",
+            help="With --random: most kernel runs to shrink a case in which the backends differ.",
         ),
     ] = 12,
     as_json: AsJson = False,
@@ -215,7 +215,7 @@ def validate(
         "trials": trials,
         "seed": seed,
     }
-    # by default, results of only some scenarios do not replace the page
+    # without an explicit page, results of only some scenarios must not replace docs/validation.md
     is_page = (is_whole or part is not None or not with_matrix) and not failures.runs
     target = page_path or (_PAGE if is_page else None)
     has_any = comparisons or compared or costs or not failures.runs
@@ -253,7 +253,7 @@ def _refuse_with_random(**options: object) -> None:
 
 
 def _no_line(_line: str) -> None:
-    """Discards progress lines, where a bar shows the progress or --json is given."""
+    """Discards progress lines, because a bar shows the progress or --json was given."""
 
 
 def _chosen(only: str, *, quick: bool) -> tuple[Part | None, Sequence[Scenario]]:
@@ -276,7 +276,7 @@ def _page_of(
     compared: list[Pair],
     costs: list[Cost],
 ) -> str:
-    """The page with the new results. Sections that were not measured again stay unchanged."""
+    """The page's text with new results; sections that were not measured again stay unchanged."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
     sections = [
         builtin_section(each, list(of_it), measured)

@@ -47,7 +47,7 @@ def verdicts(
         bool,
         typer.Option(
             "--full",
-            help="Also run the full form, with further seeds until each verdict is decided.",
+            help="Also run the studies' full form, with more seeds until each verdict is decided.",
         ),
     ] = False,
     seeds: Annotated[
@@ -120,7 +120,7 @@ def verdicts(
 def _lines_by_claim(
     rows: Sequence[tuple[str, Difference]], claims: Sequence[Claim]
 ) -> list[tuple[str, list[str]]]:
-    """For each claim its id, and lines with its study, statement and differences."""
+    """For each claim: its id, and lines with study, statement and changes from the locked one."""
     statements = {claim.id: f": {claim.statement}" for claim in claims}
     lines_of: dict[str, list[str]] = {}
     for study, one in rows:

@@ -20,7 +20,9 @@ from headway.verdicts.tries import tries_of
 
 def why(
     name: Annotated[str, typer.Argument(metavar="CLAIM", help="A claim's id, such as C-TH-077.")],
-    full: Annotated[bool, typer.Option("--full", help="Run the full form of the study.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Run the full form, not the quick one.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the trials.")] = 1,
     threads: Threads = 0,
     as_json: AsJson = False,
@@ -70,7 +72,10 @@ def _as_fields(claim: Claim) -> dict[str, Any]:
 
 
 def _find_statement(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
-    """Find the study form that judges the claim, the statement, and the backend to run on."""
+    """Find the study that has the claim, the statement, and the backend to run on.
+
+    The study may be a study's version for the kernel.
+    """
     for study in discover().values():
         for form in study.forms():
             for statement in form.statements:

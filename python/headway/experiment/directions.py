@@ -9,7 +9,7 @@ from headway.experiment.flow import Flow
 
 
 def server_sends_more(flow: Flow) -> bool:
-    """Whether the server sends more data than the client: then it is the recorded end."""
+    """Whether the server sends more data than the client, so that traces record the server."""
     if isinstance(flow.app, Site):
         return True
     both = epochs(flow)

@@ -37,7 +37,7 @@ MAX_SAMPLES = 10_000_000
 _MOST_NAMES = 200
 """Most names of links that an error lists."""
 WITHOUT_FRTO = "linux-2.6"
-"""The stack of the thesis' testbed, where F-RTO was off."""
+"""The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
 
 
 class Experiment(Spec):
@@ -113,7 +113,7 @@ class Experiment(Spec):
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
                     "a relay has separate hosts"
                 )
-        seen: set[int] = set()  # a count in text ("3xcubic") repeats one Flow object
+        seen: set[int] = set()  # "3xcubic" repeats one Flow object; check it once
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
@@ -154,7 +154,7 @@ class Experiment(Spec):
             raise ValueError(f"{where}.{error}") from None
         there, back = ([links[link] for link in route] for route in routes)
         self._check_headers(where, flow, [*there, *back])
-        # The latest start that the seed can draw.
+        # The latest start time that the flow can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
             raise ValueError(
@@ -242,7 +242,7 @@ class Experiment(Spec):
         return (*registry().routers, *files.values())
 
     def start_times_ns(self) -> list[int]:
-        """Start time of each flow in ns; the start of a flow without one is drawn with the seed."""
+        """Start time of each flow in ns. The seed draws the start times that flows do not set."""
         own = [flow.start for flow in self.flows]
         return engine.start_times_ns(self.seed, self.start_spread, own)
 

@@ -111,7 +111,7 @@ class Dumbbell(Spec):
     access_delay: Time = default(0)
 
     def links(self) -> list[tuple[Link, Link]]:
-        """The hop's forward and reverse link."""
+        """The bottleneck's forward and reverse link."""
         there_ns, back_ns = engine.halves_ns(self.rtt)
         shared = {name: getattr(self, name) for name in Link.model_fields if name != "delay"}
         forward = Link.model_construct(delay=there_ns, **shared)

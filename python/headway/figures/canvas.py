@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 MM_PER_INCH = 25.4
 _CSS_PX_PER_INCH = 96
 
-#: Figures are sized for paper; screens are read from a larger distance.
+#: Enlarges figures on screens, which are read from a larger distance than paper.
 _SCREEN_SCALE = 1.35
 
-#: Text stored as text keeps SVG small and searchable; TrueType fonts keep PDF editable.
+#: Letters are stored as text, not as outlines: SVG stays small and searchable, PDF editable.
 _RC: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
@@ -52,7 +52,7 @@ _RC: Any = {
     "path.simplify": True,
 }
 
-#: Metadata that each format would otherwise write into the file.
+#: Leaves out metadata, such as the date, that Matplotlib would otherwise write into files.
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},
@@ -118,7 +118,7 @@ def svg_text(figure: Figure) -> str:
     text = figure_bytes(figure, "svg").decode()
     text = text[text.index("<svg") :]
     width_px = _SCREEN_SCALE * figure.get_figwidth() * _CSS_PX_PER_INCH
-    # the viewBox stays and gives the aspect ratio
+    # keep the viewBox, which gives the aspect ratio
     return re.sub(
         r'width="[^"]*" height="[^"]*"', f'style="width: {width_px:.0f}px"', text, count=1
     )
@@ -183,7 +183,7 @@ def legend_above(figure: Figure) -> None:
     while columns > 1 and legend.get_window_extent().width > room_px:
         share = room_px / legend.get_window_extent().width
         legend.remove()
-        # entries differ in width, so one column more than this estimate may fit
+        # the estimate assumes entries of equal width, so one more column may fit
         columns = min(columns - 1, int(columns * share) + 1)
         legend = _legend(figure, entries, columns)
     rows = -(-len(entries) // columns)

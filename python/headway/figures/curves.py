@@ -1,4 +1,4 @@
-"""Curves over a common x, linear or logarithmic: models as lines, measurements as markers."""
+"""Draws curves over a common x axis: models as lines, measurements as markers."""
 
 from __future__ import annotations
 

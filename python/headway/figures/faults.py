@@ -47,7 +47,7 @@ _LEAST_APART = 10.0
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: its ``kind``, and a text that says where it is and how large."""
+    """A fault: its ``kind``, and a text that says where it is and how large it is."""
 
     kind: Kind
     text: str
@@ -68,7 +68,7 @@ class Look:
     hatch: str | None = None
 
     def same_as(self, other: Look) -> bool:
-        """Whether readers cannot distinguish this look from the other."""
+        """Whether readers cannot distinguish a line with this look from a line with the other."""
         rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
         return rest and colour_distance(self.colour, other.colour) < _LEAST_APART
 
@@ -266,7 +266,10 @@ def _slivers(figure: Figure, axes: Sequence[Axes]) -> Iterator[Fault]:
 
 
 def _time(axes: Sequence[Axes]) -> Iterator[Fault]:
-    """Plots with different time ranges. A plot without a label uses the label below it."""
+    """Plots whose time axes show different ranges.
+
+    A plot without an x label shares the label below it.
+    """
     labels = {ax.get_xlabel() for ax in axes}
     for label in labels:
         if not label.lower().startswith("time ("):
@@ -347,8 +350,8 @@ def key_in(text: str) -> str | None:
     """The first word of a text for people that is a key of the registry or a program's name.
 
     Keys are ``snake_case`` words, whole texts like ``qs-a-100-81.92``, and the registry's names of
-    controls, startups and routers. Names like ``cubic26`` and ``jump-start`` count anywhere;
-    ``reno`` counts only as the whole text, because "fast" and "target" are also words.
+    controls, startups and routers. Names like ``cubic26`` and ``jump-start`` count anywhere. A name
+    of letters only counts only as the whole text, because "fast" and "target" are also words.
     """
     plain = re.sub(r"\$[^$]*\$", "", text).strip()
     if set(plain.split("+")) <= _names():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-#: Points per line: about the number of dots across a printed page.
+# : Most points per line: about the number of dots across a printed page.
 MAX_POINTS = 1600
 
 

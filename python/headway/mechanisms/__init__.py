@@ -1,8 +1,9 @@
 """Mechanisms of hosts and routers on a live testbed, each in its own module.
 
-The kernel backend uses all of them through this interface and names none: it asks what cannot be
-done, attaches what an experiment needs, gets the routes' options, and reads counters at the end.
-``gateway`` has the place and the command of a relay's proxy; backend and mechanisms use it.
+A mechanism is for example Quick-Start or XCP. The kernel backend uses all mechanisms through this
+interface and names none of them. It rejects unsupported options, attaches the programs that an
+experiment needs, gets the routes' options, and reads counters at the end. ``gateway`` says on which
+host a relay's proxy runs, and with which command.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Ctl(Protocol):
 
 
 class Mechanism(Protocol):
-    """One mechanism on a testbed; it is removed together with the hosts."""
+    """One mechanism on a testbed. Its programs are removed together with the hosts."""
 
     name: str
 

@@ -1,10 +1,10 @@
-"""A gateway between two legs: a chain of two hops, whose relay is ``headwayctl pep``.
+"""A gateway between two legs of a path: a chain of two hops, with the relay ``headwayctl pep``.
 
 The testbed's link is the leg behind the gateway in the direction of the data, such as a satellite
 link: the second hop, or the first if servers send more than they receive. In the latter case the
 testbed is *turned*: clients are the hosts on the right. The proxy keeps addresses and ports of both
-ends, so that programs, log and sampler are those of a dumbbell. The trace has the two links of that
-hop. Without a relay the gateway routes.
+ends, so that traffic programs, packet log and sampler work as on a dumbbell. The trace has the two
+links of that hop. Without a relay the gateway is a plain router.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEAR, FAR = "ground", "sat"
 """The gateway's two devices: towards the sender of the data, and towards its receiver (over the
 satellite)."""
 CONTROL = -1
-"""The number of the relay's control in mappings by number of the flow."""
+"""In mappings from flow numbers to controls, the key of the relay's control."""
 _OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
@@ -40,12 +40,12 @@ def is_reversed(experiment: Experiment) -> bool:
 
 
 def gateway_precedes_link(experiment: Experiment) -> bool:
-    """Whether flows pass the gateway first and the testbed's link, which is logged, after it."""
+    """Whether flows pass the gateway first, and then the testbed's (logged) link."""
     return has_gateway(experiment) and not is_reversed(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
-    """The side of the testbed, "left" or "right", of a flow's opener ("left") or other end."""
+    """The testbed's side for a flow's opener (``side`` "left") or its other end ("right")."""
     return _OTHER[side] if is_reversed(experiment) else side
 
 
@@ -164,7 +164,7 @@ class Proxy:
             raise HeadwayError("proxy: ended before the run did")
 
     def kill(self) -> None:
-        """Stop the proxy, or kill it if that fails; a second call does nothing."""
+        """Stop the proxy, or kill the proxy if it does not stop; a second call does nothing."""
         if self._child is None:
             return
         if not self._child.ended():

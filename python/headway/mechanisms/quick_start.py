@@ -1,8 +1,8 @@
 """Quick-Start on the hosts and links of the kernel backend: attaching programs, reading counters.
 
 The router of a link is a program at the sending host's device. Like the simulator's router in front
-of a link, it measures the traffic that enters the emulated link, and answers requests. That host is
-the only one that sends into the link.
+of a link, it measures the traffic that enters the emulated link, and answers requests. The sending
+host must be the only one that sends into the link.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _PROTOCOL = "quick-start"
 
 
 class QuickStart:
-    """Quick-Start on the hosts of a testbed; it is removed together with them."""
+    """Quick-Start on the hosts of a testbed; removing the hosts also removes its programs."""
 
     name = _PROTOCOL
 
@@ -88,7 +88,8 @@ class QuickStart:
             at = ["--netns", self._namespaces[host], "--dev", _DEVICE]
             most = [] if willing_bps is None else ["--at-most", f"{max(willing_bps, 1)}bit"]
             self._ctl.run("host", "quick-start", *at, *most)
-        # attach the router after the host's program: requests are added before the router sees them
+        # attach the router after the host's program, so that the host adds a request to a packet
+        # before the router sees the packet
         for host, link in zip(_SENDERS, gateway.links(self._experiment), strict=True):
             if link.quick_start is None:
                 continue
@@ -166,4 +167,4 @@ _FAILURES = {
     "refused": "refused",
     "unanswered": "unanswered",
 }
-"""Counters of a host that end its requests, worst first, with the simulator's texts for them."""
+"""A host's counters of failed requests, worst failure first, with the simulator's text for each."""

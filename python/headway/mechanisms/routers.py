@@ -2,8 +2,9 @@
 
 The emulator has no routers. Packets that enter a link pass a program at their sender's device
 instead. All senders of a link share one program, as they share the router in front of the link in
-the simulator. The program's queue is virtual, with the link's rate and limit. If a control owns a
-header, hosts can also send it in the two ECN bits, and in ACKs that are full of SACK blocks.
+the simulator. The program's queue is virtual, with the link's rate and limit. If a control has a
+protocol header, another program at the devices lets hosts send the header in the two ECN bits, and
+in ACKs that are full of SACK blocks.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 _DEVICE = "hw0"
 _SIDES = ("left", "right")
-"""The sides that send into the forward and the reverse link, if no gateway does."""
+"""The sides whose hosts send into the forward and the reverse link, without a gateway."""
 
 
 def sends_header(flow: Flow) -> bool:
-    """Whether the flow's control owns a header, which all its packets with data carry."""
+    """Whether the flow's control has a protocol header, which all its data packets carry."""
     control = flow.control
     if control is None or control.kernel_own is not None:
         return False
@@ -34,7 +35,7 @@ def sends_header(flow: Flow) -> bool:
 
 
 def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
-    """Raise HeadwayError for what is not possible with any number of ``hosts``."""
+    """Raise HeadwayError for what routers do not support, with any number of ``hosts``."""
     for link in gateway.links(experiment):
         if link.routers and link.vary is not None:
             raise HeadwayError(
@@ -53,7 +54,7 @@ def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
 
 
 class Routers:
-    """The routers on the hosts of a testbed; they are removed together with the hosts."""
+    """The router programs on the hosts of a testbed; they are removed with the hosts."""
 
     name = "routers"
 
@@ -123,7 +124,7 @@ class Routers:
         return {"links": self._status, "headers": self._headers}
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """A flow's fall-backs, always unknown: endpoints count them over all flows of a control."""
+        """A flow's fall-backs: unknown, since endpoints count them over all flows of a control."""
         flow = self._experiment.flows[index]
         if flow.control is None or not sends_header(flow):
             return {}

@@ -30,7 +30,7 @@ def owd_us(trace: Trace, flow: int | None = None, window: Window | None = None) 
 def owd_distribution_us(
     trace: Trace, flow: int | None = None, window: Window | None = None
 ) -> Distribution:
-    """Median, mean, sd, percentiles and extremes of ``owd_us``, µs; lost ones are left out.
+    """Median, mean, sd, percentiles and extremes of ``owd_us``, µs, without lost datagrams.
 
     ``flow`` None takes all UDP flows; the window's default is [warmup, end]. If nothing arrived,
     all fields but ``count`` are None.

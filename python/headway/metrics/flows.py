@@ -158,7 +158,7 @@ def flow_totals(trace: Trace) -> pl.DataFrame:
     )
     edges = trace.experiment.batch_edges_ns()
     if not set(edges) <= {0, *counters["time_ns"].unique()}:
-        edges = list(window)  # counters were read only at the ends of the window
+        edges = list(window)  # the backend read counters only at both ends of the window
     delivered = [counters_at(counters, "flow", at_ns)["delivered_bytes"] for at_ns in edges]
     change = change.with_columns(
         pl.concat_list(column.alias(str(k)) for k, column in enumerate(delivered)).alias(

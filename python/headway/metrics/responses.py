@@ -50,9 +50,10 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
     """The rows of ``responses`` that had a deadline, with columns ``deadline_s`` and ``met``.
 
-    As at the endpoints, a deadline begins when the request leaves. For the first exchange of a
-    connection this is one handshake after its start. The handshake takes as long as the flow's
-    first one or, if the trace does not have it, the path's round trip without queues.
+    A deadline counts from when the request leaves, as it does at the endpoints. The request of a
+    connection's first exchange leaves one handshake after the exchange's start. The handshake takes
+    as long as the flow's first one or, if the trace does not have it, the path's round trip without
+    queues.
     """
     rows = responses(trace, window)
     parts = []

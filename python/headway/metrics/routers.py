@@ -31,7 +31,7 @@ def router_events(trace: Trace, algorithm: str) -> pl.DataFrame:
     """
     index, owner = _declared(trace, algorithm)
     rows = trace["router_events"].filter(pl.col("algorithm") == index)
-    # the events of one call of the router are consecutive rows in which ``name`` increases
+    # one call of the router may report several events: consecutive rows in which ``name`` increases
     keys = ["link", "time_ns", "flow"]
     same = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).shift()) for key in keys)
     begins = ~(same & (pl.col("name") > pl.col("name").shift())).fill_null(False)

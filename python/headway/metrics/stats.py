@@ -87,7 +87,7 @@ def weighted_distribution(values: npt.ArrayLike, weights: npt.ArrayLike) -> Dist
     order = np.argsort(signal, kind="stable")
     signal, share = signal[order], held[order] / held.sum()
     reached = np.cumsum(share)
-    # The sum of shares may be slightly below 1.
+    # Because of rounding, the sum of the shares may be slightly below 1.
     median, p95, p99 = (
         float(signal[min(int(np.searchsorted(reached, q - 1e-12)), signal.size - 1)])
         for q in (0.5, 0.95, 0.99)

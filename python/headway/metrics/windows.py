@@ -1,4 +1,4 @@
-"""Windows of a run, and reading counters and signals within them."""
+"""Time windows of a run, and functions that read counters and signals within them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headway.metrics.stats import Array
 from headway.trace import Trace
 
 Window = tuple[int, int]
-"""[start_ns, end_ns) since the start of the run."""
+"""A time interval [start_ns, end_ns), counted from the start of the run."""
 
 
 def window_of(trace: Trace) -> Window:

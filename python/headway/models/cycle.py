@@ -1,8 +1,8 @@
-"""A window's cycle between losses that are evenly spaced, for any law of growth.
+"""A congestion window's cycle between evenly spaced losses, for any law of growth.
 
-What response functions assume (Mathis et al. 1997): one packet in 1/p is lost, so that 1/p are sent
-from one loss to the next, and the window is the same at every loss. Growth is taken as continuous
-and the round-trip time as constant; slow start is left out.
+Response functions assume this cycle (Mathis et al. 1997): one packet in 1/p is lost, so a sender
+sends 1/p packets from one loss to the next, and the window is the same at every loss. Growth is
+taken as continuous and the round-trip time as constant; slow start is left out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cycle(
         edges = np.linspace(left, before, _STEPS + 1)
         windows = (edges[:-1] + edges[1:]) / 2
         rounds = np.diff(edges) / growth(windows, before)
-        # fsum, since NumPy's sums differ in the last digit between types of processors
+        # use fsum: the last digit of NumPy's sums differs between types of processors
         return math.fsum(windows * rounds) + pause * left, math.fsum(rounds) + pause
 
     low, high = 1.0, _LARGEST_PKTS

@@ -76,7 +76,9 @@ def reno_friendly_window_pkts(
     kept: float,
     segments_per_ack: float = 1.0,
 ) -> Floats:
-    """Window of a flow as fast as Reno but keeping ``kept`` at a loss: CUBIC's lower limit.
+    """Window of a flow that is as fast as Reno but keeps ``kept`` of its window at a loss.
+
+    CUBIC uses this window as its lower limit.
 
     It grows by 3 (1 - kept) / (1 + kept) packets per round trip (RFC 9438, section 4.3);
     ``kept`` = 0.5 is Reno. With delayed ACKs a sender that counts ACKs grows

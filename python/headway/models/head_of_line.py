@@ -2,7 +2,7 @@
 
 Equations A.5 to A.7 of Scharf (2011), appendix A.2, after Scharf and Kiesel. The model assumes
 constant intervals between messages, losses so rare that recoveries do not overlap, and a window
-that never limits. It is a lower bound, valid for a loss of at most 1 %.
+that never limits. The modelled wait is a lower bound, valid for a loss ratio of at most 1 %.
 """
 
 from __future__ import annotations

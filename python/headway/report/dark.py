@@ -13,7 +13,8 @@ from collections.abc import Iterable
 INK, PAPER = "#e6e8ea", "#15181b"
 """Background and text colour of the page's dark colour scheme (page.css)."""
 _DARKEST, _SPAN = 0.36, 0.45
-"""New lightness of black, and the difference between those of white and black."""
+"""Lightness that black gets on a dark page, and the difference between the lightness of white and
+of black."""
 _SATURATION = 0.75
 """Factor that reduces the saturation, since bright and saturated colours glare on black."""
 _GREY = 10

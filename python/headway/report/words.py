@@ -1,4 +1,4 @@
-"""The beginning of a report: a study's question and its findings as text."""
+"""Text for the beginning of a report: a study's question and its findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTS = {
     "Check": "What was checked",
     "Plot": "",
 }
-"""Parts of a study's docstring, and the part's title in the report. A part without a title is not
+"""Parts of a study's docstring, each with its title in the report. A part without a title is not
 shown."""
 _BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
 

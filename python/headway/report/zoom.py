@@ -71,7 +71,7 @@ def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
 
 
 def _numbered(parts: Sequence[str]) -> list[str]:
-    """Renumber Bokeh's random identifiers by order of appearance: same data, same page."""
+    """Renumber Bokeh's random identifiers by order of appearance: equal data gives equal pages."""
     names: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -137,7 +137,7 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
 
 def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     keep = min_max_indices(series.y, MAX_POINTS)
-    # Single precision halves the page; a screen cannot show more than its seven digits.
+    # Single precision halves the page's size; its seven digits are more than a screen can show.
     x = np.asarray(series.x[keep], dtype=np.float32)
     y = np.asarray(series.y[keep], dtype=np.float32)
     if series.step:
@@ -145,7 +145,8 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     attributes: dict[str, Any] = {
         "legend_label": series.label,
         "color": series.style.colour,
-        # The page's script looks up the colour for dark pages by this name.
+        # The page's script uses this name, the colour on light pages, to look up the colour on dark
+        # pages.
         "name": series.style.colour.lower(),
         **extra,
     }

@@ -1,4 +1,4 @@
-"""Compares our eBPF controls with the kernel's own of the same names, on the same paths."""
+"""Compares our eBPF controls with the kernel's own controls of these names on equal paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATHS = (
     ("50Mbit/s", "40 ms"),
     ("100Mbit/s", "20 ms"),
 )
-"""Rate and RTT of each path. The queue holds one BDP."""
+"""Rate and RTT of each compared path. The queue limit of each path is one BDP."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class BuiltinTarget:
 
     ``goodput`` and ``queue`` are the largest relative differences allowed between the means of
     ``trials`` runs, for goodput and for the mean queue. With ``simulated``, the same limits apply
-    to the simulator; its link is late whenever the emulated link of the kernel's run was late. A
-    run counts as disturbed and is repeated if packets left its link late by more than ``quiet_us``
-    on average. ``remark`` explains the numbers in the page's section.
+    to the simulator, whose link then delivers packets late whenever the emulated link of the
+    kernel's run did. A run counts as disturbed and is repeated if packets left its link late by
+    more than ``quiet_us`` on average. ``remark`` explains the numbers in the page's section.
     """
 
     control: str
@@ -82,9 +82,10 @@ BBR = BuiltinTarget(
     quiet_us=5,
     remark="""BBR keeps the largest of ten rounds' rate samples. Noise in the times of ACKs
 therefore raises the rate and lengthens the queue, and a busy machine has more noise (docs/stack.md,
-"What is not modelled"). Of the runs of a path, only the one with the least late link counts. The
-simulator's link stalls when the link of the kernel's own control did. The columns "never late" have
-the simulator on a link that is never late; until 2026-11-23 these were judged.
+"What is not modelled"). Of several runs on a path, only the run whose link was least late counts.
+The column "simulator" has the simulator with a link that stalls whenever the link in the run of the
+kernel's own control stalled. The columns "never late" have the simulator with a link that never
+stalls; until 2026-11-23 these were judged.
 """,
 )
 BUILTIN_TARGETS = (CUBIC, BBR)
@@ -148,9 +149,9 @@ def compare_builtin(
 ) -> list[Pair]:
     """Run every path with our control, the kernel's own and the simulator, and compare them.
 
-    Our control and the kernel's own alternate, and so does which of them runs first: other load on
-    the machine then affects both alike. A disturbed run is repeated up to ``repeats`` times. A path
-    with a failed run is left out and added to ``failures``.
+    Runs of our control and of the kernel's own alternate, and which of the two runs first
+    alternates, too. Other load on the machine then affects both alike. A disturbed run is repeated
+    up to ``repeats`` times. A path with a failed run is left out and added to ``failures``.
     """
     trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
     pairs: list[Pair] = []
@@ -190,7 +191,7 @@ def _pair(
 
 
 def measurement_of(trace: Trace) -> Measurement:
-    """The numbers of one trial on one path."""
+    """Goodput and mean queue of one trial on one path."""
     return Measurement(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,
@@ -222,7 +223,8 @@ def section(against: BuiltinTarget, pairs: Sequence[Pair], measured: str) -> str
     return f"""{against.title}
 
 {measured} One flow, a queue of 1 BDP{trials}.
-The targets are goodput within {against.goodput:.0%} and mean queue within {against.queue:.0%}.
+The targets: with our congestion control, goodput is within {against.goodput:.0%} and the mean
+queue within {against.queue:.0%} of the values with the kernel's own.
 "Its deviation" is the standard deviation of the trials of the kernel's own control. "Late" is how
 late packets left the emulated link on average.
 {against.remark}

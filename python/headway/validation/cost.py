@@ -16,8 +16,8 @@ from headway.registry import Registry
 from headway.validation.failed import Failures
 
 DURATION_S, MEASURED_S = 4, 3
-"""Duration of the flow and of the measurement. The measurement begins before the flow begins, and
-ends before the flow ends."""
+"""Duration of the flow and of the measurement. The measurement begins before the flow, so that it
+covers the startup, and ends before the flow ends."""
 RATE, RTT = "50Mbit/s", "40 ms"
 TITLE = "## What a control costs"
 

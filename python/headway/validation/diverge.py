@@ -26,7 +26,7 @@ FIELDS = ("sequence", "length", "ack", "window", "flags", "ecn", "options", "sac
           "timestamp", "echo", "time")  # fmt: skip
 """The fields of packets that are compared."""
 _SNAPLEN = "128 B"
-"""Enough for the longest headers: 60 bytes of IP and 60 bytes of TCP."""
+"""Bytes captured of each packet: enough for the longest headers, 60 bytes of IP and 60 of TCP."""
 _CLOCK_NS = 1_000_000
 """The unit of TCP timestamps."""
 _LATE_NS = 1_000_000
@@ -39,7 +39,8 @@ class CompareOptions:
     """Options of the comparison."""
 
     tolerance_ns: int = 5_000_000
-    """Packets' times may differ by at most this. A tick of the kernel's timers is 4 ms."""
+    """Packet times that differ by at most this count as equal. A tick of the kernel's timers is 4
+    ms."""
     fields: tuple[str, ...] = FIELDS
     """The fields to compare, out of FIELDS."""
     after_ns: int = 0
@@ -103,8 +104,8 @@ class Divergence:
     """One line per packet, for each run. The last line is the packet that differs."""
     states: tuple[SenderState, SenderState]
     late: tuple[str, ...]
-    """Lines on times shortly before the packet at which the emulated link was late. If there are
-    any, the machine may be the cause of the difference."""
+    """Lines on times shortly before the packet at which the emulated link delivered late. If there
+    are such times, the machine may be the cause of the difference."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Compared:
     packets: int
     """Number of compared packets at both hosts."""
     until_ns: int
-    """End of the shorter capture, since the run's start."""
+    """Time from the run's start to the end of the shorter capture."""
     how: CompareOptions
     first: Divergence | None
     by_field: tuple[tuple[str, str], ...]
@@ -171,7 +172,7 @@ def diverge(
 
 @dataclass(frozen=True)
 class _Run:
-    """One of the two runs."""
+    """One of the two compared runs, with its packets."""
 
     trace: Trace
     packets: Mapping[Stream, list[Packet]]
@@ -246,7 +247,7 @@ class _FirstDifference:
 
 
 class _StreamPair:
-    """One stream in both runs."""
+    """The packets of one stream (flow, host and direction) in both runs."""
 
     def __init__(
         self, key: Stream, runs: tuple[_Run, _Run], end_ns: int, how: CompareOptions
@@ -257,12 +258,12 @@ class _StreamPair:
         self.both = tuple(run.packets.get(key, []) for run in runs)
         self.origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
         self.from_ns = tuple((run.origin_ns(key.flow, LEFT) or 0) + how.after_ns for run in runs)
-        # up to these capture times, both captures have all packets of the stream's host
+        # times in the two captures up to which both captures have all packets of the stream's host
         self.ends_ns = tuple(end_ns - run.offset_ns(key.flow) - how.tolerance_ns for run in runs)
         self.count = min(len(of) for of in self.both)
 
     def differences(self) -> list[_FirstDifference]:
-        """For each field that differs, the first packet in which it does."""
+        """For each field that differs, the first packet in which the field differs."""
         found: dict[str, _FirstDifference] = {}
         for index, pair in enumerate(zip(*self.both, strict=False)):
             if all(p.time_ns > end for p, end in zip(pair, self.ends_ns, strict=True)):

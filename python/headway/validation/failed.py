@@ -1,4 +1,4 @@
-"""Collects the runs of a validation that ended with an error while the others went on."""
+"""Collects the failed runs of a validation; the other runs continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios: all pairs of values of any two factors of a path, and some that paths lack."""
+"""The validation's scenarios: paths that cover all pairs of factors' values, and some more."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SMALLEST_BUFFER_BYTES = 6_000
 """The smallest queue limit: four packets, because a quarter of a small BDP is less than a packet.
 """
 START_GAP_MS, START_SPREAD_MS, TOGETHER_SPREAD_MS = 200, 100, 5
-"""Flows start START_GAP_MS after each other, or together. A random delay, up to one of the two
-spreads, is added to each start. It depends on the trial's seed, so it differs between trials but
-not between the backends."""
+"""Flows start START_GAP_MS after each other, or together. Each start gets a random delay of at most
+START_SPREAD_MS or TOGETHER_SPREAD_MS. The delay depends on the trial's seed, so it differs between
+trials but not between the backends."""
 DURATION_S, TRIALS = 12, 3
 """Usual length of a trial, and usual number of trials on the kernel."""
 LOSSY_S, LOSSY_TRIALS = 8, 8
-"""Length and number of trials with random loss, in which trials differ most. The backends' runs
-with the same seed are alike only at the beginning of a trial, so many short trials show more than
-few long ones."""
+"""Length and number of trials of scenarios with random loss, whose trials differ most. The
+backends' runs with the same seed are alike only at the beginning of a trial, so many short trials
+show more than few long ones."""
 
 
 @dataclass(frozen=True)
@@ -176,24 +176,25 @@ def others() -> list[Scenario]:
     row = Scenario
     deep, long_s = 4.0, 20
     return [
-        # queues of 4 BDP at 100 Mbit/s: buffers and windows may limit flows, losses come in bursts
+        # queues of 4 BDP at 100 Mbit/s: socket buffers and windows may limit flows, losses come in
+        # bursts
         row(100, 50, deep, 1, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "cubic", duration_s=long_s),
         row(100, 20, deep, 2, "htcp", duration_s=long_s),
         row(100, 50, deep, 5, "cubic", duration_s=long_s),
         row(100, 100, deep, 2, "cubic", duration_s=long_s),
-        # flows that start together share the first losses
+        # flows that start at the same time, so that the first losses hit all of them
         row(10, 50, 1.0, 2, "reno", together=True),
         row(10, 100, 0.25, 5, "cubic", together=True),
         row(10, 20, deep, 5, "htcp", together=True),
         row(100, 50, deep, 2, "reno", together=True, duration_s=long_s),
         row(100, 20, 1.0, 5, "cubic", together=True),
-        # startups that leave slow start in other ways
+        # startups that end slow start in different ways
         row(10, 100, 1.0, 1, "cubic+slow-start"),
         row(100, 50, 1.0, 1, "reno+hystart"),
         row(10, 50, 1.0, 2, "cubic+hystart-plus-plus"),
-        # queues that drop before they are full
+        # AQMs that drop packets before the queue is full
         row(10, 50, deep, 2, "reno", aqm="red"),
         row(10, 100, deep, 5, "cubic", aqm="red"),
         row(100, 20, deep, 5, "htcp", aqm="red"),
@@ -206,14 +207,14 @@ def others() -> list[Scenario]:
         row(10, 50, 1.0, 1, "reno:ecn=on", aqm="codel:ecn=on"),
         row(10, 20, 1.0, 5, "cubic:ecn=on", aqm="codel:ecn=on"),
         row(100, 50, 1.0, 2, "reno:ecn=on", aqm="codel:ecn=on"),
-        # a control that paces by a model of the path
+        # BBR, which paces by a model of the path
         row(10, 20, deep, 1, "bbr"),
         row(10, 50, 1.0, 2, "bbr"),
         row(10, 100, 1.0, 1, "bbr"),
         row(100, 20, 1.0, 1, "bbr"),
         row(100, 50, deep, 2, "bbr"),
         _timed(row(10, 50, 1.0, 1, "bbr", loss=0.01)),
-        # receivers that read slowly, all the time or in portions
+        # receivers that read slowly: at a constant low rate, or in portions
         row(10, 50, 1.0, 1, "cubic:read_rate=4Mbit/s"),
         row(10, 100, 1.0, 2, "reno:read_size=200kB:read_interval=400ms"),
         row(100, 20, 1.0, 1, "cubic:read_rate=40Mbit/s"),

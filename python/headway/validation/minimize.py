@@ -1,8 +1,8 @@
 """Finds a smaller experiment in which the backends still differ.
 
-It drops flows and options, halves the transfer and rounds numbers: one change after the other, the
-largest first. A change stays if the backends still differ. The number of tries is limited, because
-each takes a run on the kernel.
+This module drops flows and options, halves the transfer and rounds numbers: one change after the
+other, the largest first. It keeps a change if the backends still differ. The number of changes that
+it tries is limited, because each needs a run on the kernel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _LEAST_BYTES = 20_000
 
 
 def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Experiment, int]:
-    """Find a smaller experiment that still differs, with at most ``most`` calls of ``differs``.
+    """Find a smaller experiment in which the backends still differ.
+
+    Calls ``differs`` at most ``most`` times.
 
     Returns the experiment and the number of calls.
     """
@@ -143,7 +145,7 @@ def _shorter_flow(fields: Mapping[str, Any], index: int) -> Candidates:
 
 
 def _rounder(fields: Mapping[str, Any]) -> Candidates:
-    """Experiments with all numbers, then each alone, rounded to one significant digit."""
+    """Experiments with numbers rounded to one digit: first all numbers, then one at a time."""
     rounded = _round(fields)
     if rounded != fields:
         yield f"all rounded, {rounded}", rounded

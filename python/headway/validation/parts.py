@@ -1,7 +1,8 @@
 """Further parts of the validation, which have separate sections and numbers.
 
-The matrix compares the two stacks under the controls that both had from the beginning. Adding other
-subjects to it would change its medians, so each part has its own section, with the same targets.
+The matrix of scenarios compares the simulator with the kernel under the controls that it had from
+the beginning. Adding other subjects to it would change its medians, so each part has its own
+section, with the same targets.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from dataclasses import dataclass
 from headway.validation.matrix import LOSSY_S, Scenario, matrix
 
 LOSSY_TRIALS = 5
-"""Number of trials on the kernel of a scenario with random loss. Each is compared with the
+"""Number of trials on the kernel of a scenario with random loss. Each trial is compared with the
 simulator's trial with the same seed."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios that run together and make one section; ``name`` selects them (``--only``)."""
+    """Scenarios that run together and make one section of the page.
+
+    ``--only`` NAME selects the part.
+    """
 
     name: str
     title: str
@@ -33,7 +37,7 @@ def _lossy(control: str, router: str = "") -> Scenario:
 
 
 def _of_control(control: str, own: Scenario) -> list[Scenario]:
-    """Scenarios of a control: long RTT, small windows, deep queue, random loss, and ``own``."""
+    """Scenarios of a control: long RTT, small windows, deep queue, random loss; then ``own``."""
     return [
         Scenario(10, 100, 1.0, 1, control, duration_s=10),
         Scenario(10, 20, 4.0, 4, control, duration_s=8),

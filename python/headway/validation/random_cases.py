@@ -1,10 +1,10 @@
 """Draws random experiments that cover every pair of options that both backends support.
 
-A case is drawn in two steps. The first chooses a class for every property of the path (a rate of 5
-to 20 Mbit/s) and settings of a few options (``sack=off``), so that they cover as many pairs as
-possible that earlier cases have not covered. The second draws numbers within the classes. The size
-of the transfer follows from them: an ideal path carries it in a few seconds. A case depends on the
-kind, the seed and its index, not on the number of cases.
+A case is drawn in two steps. The first step chooses a class for every property of the path (for
+example, a rate of 5 to 20 Mbit/s) and settings of a few options (``sack=off``). It prefers choices
+with many pairs that earlier cases have not covered. The second step draws numbers within the
+classes. The transfer's size follows from these numbers, so that an ideal path carries the transfer
+in a few seconds. A case depends on the kind, the seed and its index, not on the number of cases.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Draws:
     """Random numbers. The sequence depends only on the arguments, not on the version of Python."""
 
     def __init__(self, *made_with: object) -> None:
-        # of the methods of Random, only random() gives the same numbers in all versions of Python
+        # only the method random() of Random gives the same numbers in all versions of Python
         self._next = random.Random(":".join(map(str, made_with))).random
 
     def below(self, count: int) -> int:
@@ -115,7 +115,7 @@ class Draws:
         return things[self.below(len(things))]
 
     def chance(self, of: float) -> bool:
-        """True with this probability."""
+        """True with probability ``of``."""
         return self._next() < of
 
     def between(self, low: float, high: float) -> float:
@@ -124,28 +124,28 @@ class Draws:
 
 
 _CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
-    # these controls' routers have one fixed rate, and their headers use the ECN bits
+    # controls with routers: the routers have one fixed rate, and the headers use the ECN bits
     (
         [f"control={name}" for name in _ROUTER_CONTROLS],
         ("relay", "vary", "ecn", "startup=quick-start"),
     ),
     ([f"control={name}" for name in _OWN_START], ("startup",)),
-    # the router needs one host on each side and a constant rate
+    # a Quick-Start router needs one host on each side and a constant rate
     (("startup=quick-start",), ("relay", "call", "vary", "app=pingpong")),
     (("read",), ("app=vectors up", "app=vectors down", "app=pingpong")),
     (("app=pingpong",), ("relay", "initial_rate", "data_volume", "announces", "deadline")),
     (("app=endless", "app=stopped"), ("deadline", "announces")),
-    # the flow's data would come from the other side than the data of other flows
+    # "vectors down" sends data from the other side than further flows and calls do
     (("app=vectors down",), ("flows", "call")),
     (("relay",), ("call", "flows")),
-    # flows that share a link last until the end
+    # cases with further flows use flows that last until the run's end, not transfers
     (
         ("flows",),
         ("deadline", "announces", *(f"app={app}" for app in OPTIONS["app"])),
     ),
 )
-"""Pairs of lists: a setting of the first list cannot be combined with one of the second, or one of
-the two would have no effect."""
+"""Pairs of lists. A setting of the first list and a setting of the second list cannot be in one
+case, or one of them would have no effect."""
 
 
 @functools.cache
@@ -246,7 +246,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 
 def _settings(drawn_from: Space, draws: Draws, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
-    """The settings of one case: of several drawn sets of settings, the one with most new pairs."""
+    """The settings of one case: the set with most new pairs, of several sets that are drawn."""
     count = drawn_from.fewest + draws.below(drawn_from.most - drawn_from.fewest + 1)
     wanted = list(left)
     best: list[Setting] = []
@@ -347,7 +347,7 @@ def experiment_of(settings: Mapping[str, str], draws: Draws, drawn_from: Space) 
     transfer = _Transfer.of(settings, path, main, draws)
     main |= transfer.fields()
     flows = [main, *_further_flows(settings, main, path, draws)]
-    if len(flows) > 1:  # shares of a link are compared for flows that last until the end
+    if len(flows) > 1:  # flows' shares of the link are compared, so flows last until the end
         for flow in flows:
             flow["app"] = {"kind": "bulk"}
     if "call" in settings:
@@ -543,7 +543,7 @@ class _Transfer:
     ) -> _Transfer:
         rate_bps = _ideal_bps(path, flow)
         rtt_s = path.rtt_s
-        most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each round
+        most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each round trip
         ramp_bytes = _FIRST_WINDOW_BYTES * 2 ** min(most_rounds, 40)
         size_bytes = rounded(max(min(rate_bps / 8 * draws.between(0.7, 4), ramp_bytes), 10_000))
         rounds = 2 + math.log2(1 + size_bytes / _FIRST_WINDOW_BYTES)
@@ -603,7 +603,7 @@ def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
     if "read_size" in flow:
         interval_s = int(flow["read_interval"].split()[0]) / 1000
         bounds.append(int(flow["read_size"].split()[0]) * 8 / interval_s)
-    # small queues overflow repeatedly, which keeps windows small
+    # a small queue overflows repeatedly, so it bounds the window to about this size
     bounds.append((4 * path.buffer_bytes + 2 * _FIRST_WINDOW_BYTES) * 8 / path.rtt_s)
     if path.loss:
         bounds.append(8 * 1.2 * _MSS_BYTES / path.rtt_s / path.loss**0.5)

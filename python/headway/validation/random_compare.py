@@ -1,7 +1,7 @@
 """Compares a random case on both backends and decides whether the simulator differs.
 
-A value differs if the simulator's value is outside the range of the kernel's runs, and further from
-the nearest of them than its kind allows.
+A value (such as a goodput) differs if the simulator's value is outside the range of the kernel
+runs' values, and further from the nearest of them than the rule for this kind of value allows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ALLOWED, ALLOWED_SHARE = 0.05, 0.03
 """Allowed difference as a share of the kernel's median; for goodputs of several flows, as a share
 of the link's rate."""
 CLOSE = 0.01
-"""Relative difference up to which the first kernel run is so close to the simulator that no further
-kernel runs are made."""
+"""If the first kernel run's relative difference from the simulator is at most this, the case gets
+no further kernel runs."""
 
 Observed = Mapping[str, float | None]
 """Values of one run by name, such as "goodput of cubic-0". None means that the event, such as the
@@ -36,12 +36,13 @@ the bottleneck."""
 
 @dataclass(frozen=True)
 class Rule:
-    """A value differs if its difference exceeds both ``least`` and ``allowed`` × kernel's value."""
+    """A value differs if the difference exceeds ``least`` and ``allowed`` × kernel's value."""
 
     least: float
     allowed: float = ALLOWED
     is_main: bool = False
-    """Whether values of this kind decide if a case differs. Others only describe the case."""
+    """Whether values of this kind decide if the backends differ in a case. Other values only
+    describe the case."""
 
 
 RULES: Mapping[str, Rule] = {
@@ -140,7 +141,7 @@ def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Value:
-    """One value on both backends."""
+    """One value, such as a flow's goodput, on both backends."""
 
     name: str
     sim: float | None
@@ -148,7 +149,7 @@ class Value:
     scale: float | None = None
     """The value to which differences are relative; None uses the kernel's median."""
     least: float = 0.0
-    """A difference of at most this is ignored, even if it exceeds the limits of the rule."""
+    """A difference of at most ``least`` is ignored, even if it exceeds the limits of the rule."""
     share: float | None = None
     """The allowed difference as a share of ``scale``; None uses the rule's ``allowed``."""
 
@@ -169,7 +170,7 @@ class Value:
 
     @property
     def on_one_side(self) -> str | None:
-        """The only backend on which the event happened: "sim", "kernel", or None."""
+        """The only backend on which the event happened: "sim" or "kernel"; otherwise None."""
         if self.sim is not None and self.kernel is None:
             return "sim"
         if self.sim is None and None not in self.kernels:
@@ -207,7 +208,7 @@ class Value:
         kernel, beyond = self.kernel, self.beyond
         if self.sim is None or kernel is None:
             return self.on_one_side is not None
-        if beyond is None:  # the kernel's median is 0
+        if beyond is None:  # the kernel's median is 0, so only the absolute limits apply
             return abs(self.sim) > max(self.least, self.rule.least)
         share = self.rule.allowed if self.share is None else self.share
         return abs(beyond) * self._scale > max(self.least, self.rule.least, share * self._scale)
@@ -260,7 +261,7 @@ class Result:
 
     @property
     def main(self) -> Value | None:
-        """The main value that differs most; it decides whether the case differs."""
+        """The main value that differs most. It decides whether the backends differ in the case."""
         return max(self._main(), key=_rank, default=None)
 
     @property
@@ -297,7 +298,7 @@ class Result:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether kernel runs differ so much that further runs are likely to give other values."""
+        """Whether kernel runs differ so much that more runs would probably widen their range."""
         return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:

@@ -24,7 +24,7 @@ _MOST_PAIRS = 40
 
 @dataclass(frozen=True)
 class Minimized:
-    """A case that differs, reduced to a smaller experiment."""
+    """A case in which the backends differ, reduced to a smaller experiment."""
 
     index: int
     file: Path
@@ -42,7 +42,7 @@ def replay(file: Path) -> str:
 
 
 def summary(outcome: Outcome, requested: int) -> dict[str, Any]:
-    """The numbers over all cases, for JSON output."""
+    """Numbers that summarize all cases, for JSON output."""
     results = outcome.results
     return {
         "asked": requested,

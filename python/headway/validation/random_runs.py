@@ -29,14 +29,15 @@ from headway.validation.random_cases import Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
 KERNEL_RUNS, NOISY_RUNS = 3, 5
-"""Number of kernel runs of a case whose first run is not close to the simulator's, and of a case
-that then differs and whose kernel runs also differ from each other."""
+"""KERNEL_RUNS: number of kernel runs of a case whose first kernel run is not close to the
+simulator. NOISY_RUNS: their number if the backends then differ and the kernel runs also differ from
+each other."""
 SIM_RUNS = 5
 """Simulator runs of a case. They differ in when the flows start relative to the hosts' clocks, and
 in the lateness of each flow."""
 GROUP = 24
-"""Number of cases in a group, whose kernel runs may run in parallel. Cases on slow links that are
-next to each other in the group do."""
+"""Number of cases in a group. Kernel runs of a group can run in parallel, if the cases are next to
+each other and their links are slow."""
 QUIET_US = 200.0
 """A run is repeated if packets left the emulated link later than this on average."""
 _CLOCK_STEP_NS = 1_370_000
@@ -45,10 +46,11 @@ of 4 ms, its timestamps count milliseconds, and a run on the kernel starts at an
 ticks."""
 _TICK_NS = 4_000_000
 _LATEST_NS = 300_000
-"""A flow's first packet leaves a kernel's host up to this late. Which flow's packet is first in a
-queue depends on it."""
+"""On the kernel, a flow's first packet leaves its host up to this late. The delay decides which of
+several flows' packets enters a queue first."""
 _LATE_STEP = 0.37
-"""Step between the lateness of flows and of runs, as a share of the latest."""
+"""Step by which the simulated lateness of flows, and of runs, changes, as a share of the largest
+lateness."""
 
 Check = Callable[[Experiment], object]
 """A function that raises HeadwayError for an experiment that a backend cannot run."""

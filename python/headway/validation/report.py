@@ -1,4 +1,4 @@
-"""Writes the page of a validation: tables, distributions, and figures of both windows."""
+"""Writes the page of a validation: tables, distributions, and figures of congestion windows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _TITLE = "# How far the simulator and the kernel differ"
 KNOWN = "## Known differences"
-"""The heading of the hand-written end of the page, which is kept when the page is made again."""
+"""The heading of the hand-written text at the page's end. Generating the page again keeps this
+text."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
 _SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 
@@ -99,10 +100,11 @@ def page(
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {_how_measured(comparisons, about)}
-A difference is (simulator − kernel) / kernel. The next column is the 95 % interval of the
-means' difference (Welch). With random loss, trials of one seed lose the same packets, by number, on
-both backends: the difference is then the median of these pairs' differences, and the interval is
-that of their mean. One-way delay is that of the bottleneck: its queue and its propagation.
+A difference is (simulator − kernel) / kernel. The column after it has the 95 % interval of the
+difference of the means (Welch). With random loss, two trials with the same seed lose packets with
+the same numbers on both backends. The difference is then the median of the differences of such
+pairs of trials, and the interval is that of their mean. One-way delay is that of the bottleneck:
+queueing delay plus propagation delay.
 
 {_tables(comparisons)}
 {kept}"""
@@ -135,7 +137,7 @@ def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
-    """The previous page with these sections; without one, a page of only these sections."""
+    """The previous page with these sections; without a page, a page of only these sections."""
     return with_sections(previous or f"{_TITLE}\n\n{_NOTHING_KNOWN}", sections)
 
 
@@ -143,11 +145,12 @@ def _how_measured(comparisons: Sequence[Comparison], about: Mapping[str, Any]) -
     lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
     trials = [len(c.kernels) for c in comparisons]
     repeated = sum(c.repeated for c in comparisons)
-    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, without their first fifth,
-on both backends with stack linux-6. Each scenario has {_range(trials)} trials on the kernel and
-five times as many in the simulator. Each trial's seed determines when its flows start, equally on
-both. The medians of the trials are compared. {repeated} kernel runs were repeated because the
-emulator was late, or because the kernel skipped the call of a control that sets ssthresh."""
+    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, of which the first fifth is
+left out, on both backends with stack linux-6. Each scenario has {_range(trials)} trials on
+the kernel and five times as many in the simulator. Each trial's seed determines when its flows
+start, equally on both. The medians of the trials are compared. {repeated} kernel runs were
+repeated because the emulator was late, or because the kernel skipped the call of a control that
+sets ssthresh."""
 
 
 def _tables(comparisons: Sequence[Comparison]) -> str:
@@ -236,9 +239,9 @@ def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
     ):
         known = [interval for interval in intervals if interval is not None]
         beyond = sum(not low <= 0 <= high for low, high in known)
-        findings.append(f"of {what} in {beyond} of {len(known)}")
+        findings.append(f"for {what} in {beyond} of {len(known)}")
     beyond_chance = " and ".join(findings)
-    return f"The interval excludes 0 {beyond_chance} scenarios; by chance it would in 5 %."
+    return f"A difference's interval excludes 0 {beyond_chance} scenarios; chance alone gives 5 %."
 
 
 def _row(c: Comparison) -> str:

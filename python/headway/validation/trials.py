@@ -1,4 +1,4 @@
-"""Runs trials of scenarios on both backends, and saves each when it ends."""
+"""Runs trials of scenarios on both backends, and saves each trial when it ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trial:
 
 def trial_of(trace: Trace) -> Trial:
     """The numbers and warnings of a trace."""
-    # leave out the note that the run was repeated: ``repeated`` counts repetitions
+    # leave out the note that the run was repeated, because ``repeated`` counts the repetitions
     notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
     return Trial(observe(trace), notes)
 
@@ -54,7 +54,7 @@ class Plan:
     trials: int | None = None
 
     def experiments(self, scenario: Scenario, times: int = 1) -> list[Experiment]:
-        """A scenario's trials, ``times`` times as many as the plan has on the kernel."""
+        """A scenario's experiments, ``times`` times as many as the plan runs on the kernel."""
         number = times * (self.trials or scenario.trials)
         return [scenario.experiment(self.seed + i, self.duration_s) for i in range(number)]
 

@@ -157,8 +157,8 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
 def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Table]) -> Claim:
     """Judge whether every difference in the agreement's rows is within its tolerance.
 
-    The claim shows the difference closest to the tolerance, or furthest beyond it. It fails if only
-    one of the two tables has a number.
+    The claim shows the difference closest to the tolerance, or furthest beyond it. The claim fails
+    if only one of the two tables has a number.
     """
     worst: tuple[float, float] | None = None
     is_whole = True

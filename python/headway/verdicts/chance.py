@@ -27,7 +27,7 @@ CAN_CHANGE: tuple[Verdict, ...] = ("holds", "in part", "fails")
 
 
 def side(margins: Sequence[float]) -> int:
-    """What margins decide: 1 if the claim holds, -1 if it fails, 0 if they decide nothing.
+    """What the margins of several runs decide: 1: the claim holds, -1: it fails, 0: undecided.
 
     Margins decide if their interval excludes 0, or if UNANIMOUS_RUNS or more have the same sign.
     """
@@ -44,7 +44,7 @@ def side(margins: Sequence[float]) -> int:
 
 
 def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
-    """Whether one full run decides a claim, since it agrees with the quick form with all seeds."""
+    """Whether one full run decides a claim, because the quick runs of all seeds agree with it."""
     judged = [full, *quick]
     if full.verdict not in CAN_CHANGE or full.basis not in ("simulated", "live"):
         return True
@@ -76,9 +76,9 @@ def settled(
 ) -> tuple[list[Claim], dict[str, int]]:
     """Claims of the full form with verdicts over as many seeds as each claim needs.
 
-    Also returns the number of seeds by claim. ``first`` has the claims of the full form with seed
-    1, ``quick`` those of the quick form for each seed. ``again`` runs the full form with a further
-    seed, until ``budget`` seeds were used. Measured values are those of seed 1.
+    Also returns, by claim, the number of seeds used. ``first`` has the claims of the full form with
+    seed 1, ``quick`` those of the quick form for each seed. ``again`` runs the full form with a
+    further seed, until ``budget`` seeds were used. Measured values are those of seed 1.
     """
     of_quick: dict[str, list[Claim]] = {}
     for claims in quick:
@@ -93,7 +93,7 @@ def settled(
             if claim.id in open_:
                 runs[claim.id].append(claim)
         open_ = {name for name in open_ if not is_decided(runs[name])}
-    # With a budget of one seed, the claims that the quick form left open are undecided.
+    # With a budget of one seed, claims on which the forms and seeds disagree are undecided.
     final: dict[str, Verdict] = {
         name: "undecided" if budget == 1 and name in open_ else verdict(own)
         for name, own in runs.items()

@@ -1,8 +1,9 @@
 """Locked verdicts: files with one line of JSON per claim, and comparisons of runs with them.
 
 For measurements on a live kernel, the first line names the machine: ``{"measured_on": {form:
-machine}}``. If a study's kernel form judges its own claims, the file has the claims of both forms.
-Claims with basis "live" belong to the kernel form, and each form reads and writes its own claims.
+machine}}``. If a study's version for the kernel judges claims of its own, the file has the claims
+of both versions. Claims with basis "live" belong to the kernel version, and each version reads and
+writes its own claims.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from headway.verdicts.tries import GOOD, Tried
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
-"""Further seeds of the quick form, which show whether a verdict depends on the seed.
-
-Live measurements ignore the seed, so on a live kernel each of these numbers is one further run."""
+"""Further seeds with which the quick form runs, to show whether a verdict depends on the seed. Live
+measurements ignore the seed, so on a live kernel each of these seeds is just one more run."""
 Form = Literal["full", "quick"]
 MACHINE = "measured_on"
 """The key of a file's line that names the machine on which the live kernel was measured."""
@@ -138,7 +138,7 @@ def file_of(study: Study[Any, Any]) -> Path:
 
 
 def read(study: Study[Any, Any]) -> list[Locked]:
-    """The locked claims that belong to a study's form; empty without a file.
+    """The locked claims that belong to a study's version; empty without a file.
 
     Raises HeadwayError if the file is unreadable.
     """
@@ -146,9 +146,9 @@ def read(study: Study[Any, Any]) -> list[Locked]:
 
 
 def _is_of_form(study: Study[Any, Any], one: Locked) -> bool:
-    """Whether a claim in a study's file belongs to this form of the study.
+    """Whether a claim in a study's file belongs to this version of the study.
 
-    Claims with basis "live" belong to the kernel form, all others to the simulator's.
+    Claims with basis "live" belong to the kernel version, all others to the simulator's version.
     """
     whole = discover().get(study.name, study)
     return len(whole.forms()) == 1 or (one.basis == "live") == (study is not whole)
@@ -194,9 +194,9 @@ def _locked(row: dict[str, Any]) -> Locked:
 def write(
     study: Study[Any, Any], locked: Sequence[Locked], machines: Mapping[Form, str] | None = None
 ) -> Path:
-    """Write the claims of a study's form, completely or not at all. Raises HeadwayError.
+    """Write the claims of a study's version, completely or not at all. Raises HeadwayError.
 
-    Claims of the study's other form are kept. ``machines`` has the machine on which the full and
+    Claims of the study's other version are kept. ``machines`` has the machine on which the full and
     the quick form were measured, if live.
     """
     rows = [{MACHINE: dict(machines)}] if machines else []
@@ -221,7 +221,7 @@ def _row(one: Locked) -> dict[str, Any]:
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
-    """The locked claims as claims, with the full form's results where they exist."""
+    """The locked claims as Claim objects, with the full form's results where they exist."""
     return [one.claim() for one in locked]
 
 
@@ -237,9 +237,10 @@ def changed(
 ) -> list[Locked]:
     """The locked claims, updated with the results of a run.
 
-    Claims that are no longer judged are removed; results of forms that did not run are kept.
-    ``trials`` has, by claim, the number of seeds of the full form's verdict. ``tries`` has the
-    counterfactuals that ran, by form and claim. ``statements`` declare the kinds of failures.
+    Claims that are no longer judged are removed. If only the quick or the full form ran, the
+    other's results are kept. ``trials`` has, by claim, the number of seeds of the full form's
+    verdict. ``tries`` has the counterfactuals that ran, by form and claim. ``statements`` declare
+    the kinds of failures.
     """
     before = {one.id: one for one in locked}
     found = {
@@ -291,7 +292,7 @@ def _why(
 ) -> dict[str, Any]:
     """The fields of ``Locked`` on a failure and its counterfactuals.
 
-    Results of forms that did not run are kept.
+    If only the quick or the full form ran, the other's results are kept.
     """
     if why is None:
         return {}

@@ -168,7 +168,7 @@ def _note(one: Locked) -> str:
 
 
 def _seeds(one: Locked) -> str:
-    """Verdicts of the quick form by seed; only the verdict if it is the same with every seed."""
+    """The quick form's verdicts, each with its seeds; one verdict without seeds if all agree."""
     if one.quick is None or one.basis not in ("simulated", "live"):
         return ""
     if not one.flips:
@@ -401,7 +401,7 @@ def _counts(claims: Sequence[Claim]) -> list[int]:
 
 
 def _with_settings(papers: Sequence[Claim]) -> str:
-    """How many more of the papers' statements hold with another value of an unprinted setting."""
+    """How many more statements would hold with another value of an unprinted setting."""
     simulated = unique([claim for claim in papers if claim.basis == "simulated"])
     more = sum(claim.verdict == "fails" and claim.why == "unknown setting" for claim in simulated)
     found = headline(simulated, "simulated")
@@ -415,7 +415,7 @@ def _with_settings(papers: Sequence[Claim]) -> str:
 
 
 def _refutable_count(studies: Studies) -> int:
-    """The number of statements with spoiled evidence, which shows that the claim can fail."""
+    """How many statements have spoiled evidence, on which a test shows that the claim can fail."""
     return sum(
         statement.spoil is not None
         for study, _ in studies.values()

@@ -1,4 +1,4 @@
-"""Counterfactuals: runs trials of a statement with one change, and judges it again."""
+"""Counterfactuals: runs a statement's trials with one change, and judges the statement again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
 REPEATABLE = ("--set",)
-"""Options that a headwayctl command may have several times."""
+"""Options that a headwayctl command accepts several times."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ def _measured(commands: Mapping[str, Sequence[str]], change: Change) -> dict[str
 
 
 def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
-    """A command with these options: a value is replaced; a new or repeatable option is added."""
+    """A command with these options.
+
+    An option that the command has gets the new value; a new or repeatable option is added.
+    """
     words = list(command)
     for name, value in options.items():
         if name in words and name not in REPEATABLE:

@@ -30,7 +30,7 @@ from headway.workloads.pages import PageTable, read_pages
 
 NS = 1_000_000_000
 _EXACT_S = 0.05
-"""A shorter timeout of select() ends at most 50 us late, like any timer."""
+"""A select() with a timeout shorter than this ends at most 50 us late, like any timer."""
 
 
 class Limits(NamedTuple):
@@ -56,7 +56,7 @@ class Client:
         self.received = Received()
         self.responses = array("q")
         self.larger: set[int] = set()
-        """Objects whose requests are larger than their size in the file."""
+        """Objects whose requests had to be larger than the file says."""
         self.first: HttpConnection | None = None
         """The connection that was opened first."""
 
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--http", choices=("1.0", "1.1", "1.1-pipelined", "2"), default="1.1")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument(
-        "--requests", type=int, default=Limits().requests, help="most requests on a connection"
+        "--requests", type=int, default=Limits().requests, help="most requests per connection"
     )
     parser.add_argument("--control")
     parser.add_argument("--deadline-ms", type=int)

@@ -74,7 +74,7 @@ def open_connection(server: Server, received: Received, now_ns: int) -> HttpConn
 
 
 class HttpConnection(ABC):
-    """A connection to the server. Requests are sent once it is open. Methods raise HeadwayError."""
+    """A connection to the server; sends requests once it is open. Methods raise HeadwayError."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
         self._server = server
@@ -143,7 +143,7 @@ class HttpConnection(ABC):
             except BlockingIOError:
                 return
             except (BrokenPipeError, ConnectionResetError):
-                return  # read() will get this error, too, and handle it
+                return  # the next read() gets the same error and handles it
             del self._out[:sent]
 
     def read(self) -> Sequence[PendingObject]:
@@ -303,7 +303,8 @@ class Http2Connection(HttpConnection):
             HeaderTuple(":path", f"/{pending.object}"),
         ]
         if (pad := request_bytes - _HTTP2_HEAD_BYTES) > 0:
-            # a header that fills the request; HPACK never indexes it, and encodes an X in one byte
+            # a header of X's pads the request to its size: HPACK does not index it, and encodes an
+            # X in a byte
             head.append(NeverIndexedHeaderTuple("x", "X" * pad))
         stream = self._http.get_next_available_stream_id()
         self._streams[stream] = pending

@@ -17,9 +17,10 @@ _OF_ONE_HOP = {
     *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
     *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 }
-# Headers that the proxy does not pass on. It answers Expect itself, because it sends a request's
-# head to the upstream only when the body arrives. A deadline applies only to the connection of the
-# client: an upstream that is a proxy, too, would pace its connection to this proxy by the deadline.
+# Headers that the proxy does not pass on. The proxy answers Expect itself, because it sends a
+# request's head to the upstream only when the body arrives. A deadline applies only to the
+# connection of the client: an upstream that is a proxy, too, would pace its connection to this
+# proxy by the deadline.
 _HANDLED_HERE = {b"expect", target.HEADER.lower().encode()}
 
 
@@ -27,12 +28,12 @@ class ForwardedFor(enum.StrEnum):
     """Which client address the proxy reports to the upstream as the origin of a request."""
 
     SET = "set"
-    """The address of the connected client; the client's own headers on the origin are dropped."""
+    """Report the connected client's address; drop the client's own headers on the origin."""
     APPEND = "append"
-    """The client's headers on the origin, with the client's address added. For a client that is a
+    """Add the client's address to the client's headers on the origin. For a client that is a
     trusted proxy."""
     OFF = "off"
-    """No origin; the client's own headers on the origin are dropped."""
+    """Report no origin; drop the client's own headers on the origin."""
 
 
 def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
@@ -46,7 +47,7 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
     head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes + len(path) + len(scope["query_string"]) > HEAD_BYTES:
         return 431, f"the head is longer than {HEAD_BYTES} bytes"
-    # HTTP's methods are in upper case, and servers differ in how they treat lower case
+    # refuse a method with lower-case letters, since servers differ in how they treat it
     if method != method.upper() or method in ("CONNECT", "TRACE"):
         return 405 if method in ("CONNECT", "TRACE") else 501, f"{method} is not served here"
     if not (path.startswith(b"/") or (path == b"*" and method == "OPTIONS")):
@@ -67,7 +68,7 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         if name == b"connection"
         for token in value.split(b",")
     }
-    # a request's Connection header must not remove the request's Content-Length or Host
+    # a Connection header that names Content-Length or Host must not remove those headers
     dropped = _OF_ONE_HOP | (named - {b"content-length", b"host"})
     return [(name, value) for name, value in known if name not in dropped]
 
@@ -81,9 +82,10 @@ def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str
 
 
 def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) -> Headers:
-    """The headers with the origin that the proxy reports, without the client's headers on it."""
+    """Replace the client's headers on the origin by the origin that the proxy reports."""
     is_trusted = how is ForwardedFor.APPEND
-    # drop names with _, which many servers treat as -; a trusted proxy sends no such names
+    # drop header names with "_", which many servers treat as "-"; a trusted proxy sends no such
+    # names
     kept = [
         (name, value)
         for name, value in headers

@@ -86,7 +86,7 @@ class _Response:
             return
         try:
             info = sockets.startup_info(self._connection)
-        except OSError:  # the client has left
+        except OSError:  # the client has closed the connection
             info = None
         LOG.info(
             "%s %s: target %g ms, started at %s", self._scope["method"],
@@ -104,7 +104,7 @@ def transport_of(send: Send) -> asyncio.Transport | None:
 def reset(transport: asyncio.Transport) -> None:
     """Reset a client's connection, so that the client notices that the response is incomplete."""
     now = struct.pack("ii", 1, 0)  # SO_LINGER 0: reset the connection and discard unsent data
-    with contextlib.suppress(OSError):  # the client has left, and its socket is closed
+    with contextlib.suppress(OSError):  # the connection may have ended
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
     transport.abort()
 
@@ -112,7 +112,7 @@ def reset(transport: asyncio.Transport) -> None:
 def unsent_bytes(transport: asyncio.Transport) -> int:
     """Bytes written to the client's connection that the client's host has not acknowledged."""
     waiting_bytes = transport.get_write_buffer_size()
-    with contextlib.suppress(OSError, ValueError):  # the socket is closed by now
+    with contextlib.suppress(OSError, ValueError):  # the socket may be closed already
         queued = fcntl.ioctl(transport.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
         waiting_bytes += int.from_bytes(queued, sys.byteorder)
     return waiting_bytes

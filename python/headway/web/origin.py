@@ -164,7 +164,7 @@ def running(config: str, folder: Path, listener: socket.socket | None = None) ->
         [program, "-p", folder, "-e", folder / "nginx.log", "-c", path],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,  # the log has the same text, and a pipe could fill up
+        stderr=subprocess.DEVNULL,  # the log has the same text; an unread pipe could fill up
         env={**os.environ, **inherited},
         pass_fds=() if listener is None else (listener.fileno(),),
         process_group=0,
@@ -252,7 +252,7 @@ async def _wait_for_signal() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until told to end; return the exit status."""
+    """Serve until SIGTERM; return the exit status."""
     parser = argparse.ArgumentParser(prog="headway.web.origin")
     parser.add_argument("--listen", required=True, metavar="ADDRESS:PORT")
     parser.add_argument("--sizes", required=True, type=Path, metavar="FILE")
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--http", choices=("1.1", "2"), default="1.1", help="HTTP version that nginx serves"
     )
     parser.add_argument(
-        "--requests", type=int, default=Keepalive().requests, help="most requests on a connection"
+        "--requests", type=int, default=Keepalive().requests, help="most requests per connection"
     )
     parser.add_argument(
         "--idle-ms",
@@ -271,10 +271,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="idle time after which a connection closes",
     )
     parser.add_argument(
-        "--initial-rate", type=int, metavar="BIT/S", help="hint: initial rate of connections"
+        "--initial-rate",
+        type=int,
+        metavar="BIT/S",
+        help="hint: initial rate of all connections, bit/s",
     )
     parser.add_argument(
-        "--data-volume", type=int, metavar="BYTES", help="hint: volume of connections"
+        "--data-volume",
+        type=int,
+        metavar="BYTES",
+        help="hint: volume that each connection will send, bytes",
     )
     parser.add_argument("--deadlines", action="store_true", help="run the proxy before nginx")
     options = parser.parse_args(arguments)

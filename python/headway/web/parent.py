@@ -1,4 +1,4 @@
-"""Ends the programs of a measurement together with the process that started them."""
+"""Ends a measurement's programs when the process that started these programs ends."""
 
 from __future__ import annotations
 

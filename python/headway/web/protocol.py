@@ -49,7 +49,7 @@ class HeadTimeoutProtocol(H11Protocol):
         )
         if not self._awaits_head:
             self._head_due.cancel()
-        elif not was:  # the first byte of the next request
+        elif not was:  # the first byte of the next request has arrived
             self._head_due = self.loop.call_later(self.head_s, self._give_up)
 
     def eof_received(self) -> None:
@@ -71,7 +71,7 @@ class HeadTimeoutProtocol(H11Protocol):
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
-            if cycle.response_started:  # a head was already sent
+            if cycle.response_started:  # a response's head was already sent
                 reset(self.transport)
                 return
         super().send_400_response(msg)
@@ -127,7 +127,7 @@ class LingeringTransport:
     linger_bytes = 4_000_000
     """Most bytes dropped while lingering: as much as Linux buffers for a sending connection."""
     stuck_s = 60.0
-    """The connection is aborted if the client reads nothing of the remaining data for this time."""
+    """The connection is aborted if the client reads none of the unsent data for this time."""
     joined_bytes = 16_384
     """A write of at most this many bytes is delayed, to be sent together with the next write."""
 
@@ -178,7 +178,8 @@ class LingeringTransport:
         self._until_s = self._protocol.loop.time() + self.linger_s
         self._transport.resume_reading()
         self._write_delayed()
-        with contextlib.suppress(OSError):  # the client has reset it, which reading will show
+        # the client may have reset the connection; the next read will report this
+        with contextlib.suppress(OSError):
             self._transport.write_eof()
         self.drop(0)
 

@@ -2,7 +2,8 @@
 
 It has one upstream and passes bodies on in pieces, so it buffers no more than the slower side can
 take. An error gives one line of the log and a status. If the head was already sent, the connection
-is reset instead, so that the client does not take a part for the whole. headway.web.serve runs it.
+is reset instead, so that the client does not mistake a partial response for a complete one.
+headway.web.serve runs it.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _REASONS: dict[type[Exception], tuple[int, str]] = {
     httpcore.ConnectError: (502, "no connection"),
     httpcore.RemoteProtocolError: (502, "the response is not HTTP, or was cut"),
     httpcore.NetworkError: (502, "the connection broke"),
-    # the client or the upstream sent something that h11 cannot encode as HTTP
+    # raised if the client or the upstream sent something that h11 cannot encode as HTTP
     httpcore.LocalProtocolError: (502, "the request cannot be passed on"),
     h11.LocalProtocolError: (502, "its response cannot be passed on"),
 }
 
 
 class _ClientError(Exception):
-    """The client gets no response: it has left, or it neither reads nor sends for too long."""
+    """The client has closed the connection, or neither reads nor sends: no response is possible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ class Proxy:
         watch = asyncio.create_task(body.disconnected_after_body())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the server ends; the event loop will cancel both tasks
+        except asyncio.CancelledError:  # the server ends, and its event loop will cancel both tasks
             LOG.warning("%s: this server ends: cut", _log_text(scope))
         else:
             work.cancel()
@@ -162,7 +163,10 @@ class _Body:
             self._is_over.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they arrive; a piece is read once the previous was taken."""
+        """The pieces of the body as they arrive.
+
+        A piece is read after the consumer took the previous one.
+        """
         more = True
         while more:
             try:
@@ -182,9 +186,9 @@ class _Body:
         self._is_over.set()
 
     async def disconnected_after_body(self) -> None:
-        """Return when the client has left.
+        """Return when the client has closed the connection.
 
-        Waits first until the body is no longer read, since only one task may wait for messages.
+        This waits first until no task reads the body, since only one task may wait for messages.
         """
         await self._is_over.wait()
         await self.disconnected()

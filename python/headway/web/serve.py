@@ -18,7 +18,7 @@ from headway.web.proxy import Proxy, Timeouts
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The proxy's settings. Invalid ones raise HeadwayError."""
+    """The proxy's settings. Invalid settings raise HeadwayError."""
 
     listen: str
     """ADDRESS:PORT, or [ADDRESS]:PORT for IPv6."""

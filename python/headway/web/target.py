@@ -19,12 +19,12 @@ from headway import sockets
 
 HEADER = "Response-Deadline"
 MOST_MS = 3_600_000
-"""One hour. A longer target needs no fast start."""
+"""The longest target time that counts: one hour. A longer target needs no fast start."""
 LOG = logging.getLogger("headway.web")
 
 _TIME = re.compile(rb"[0-9]{1,7}(\.[0-9]{1,3})?")
 _SHOWN_BYTES = 40
-# struct tcp_info of linux/tcp.h: tcpi_rtt, us
+# offset of tcpi_rtt (in us) in struct tcp_info of linux/tcp.h
 _RTT_AT_BYTES = 68
 
 

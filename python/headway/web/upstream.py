@@ -38,7 +38,7 @@ class Upstream:
 
     def __init__(self, host: str, port: int) -> None:
         self._origin = httpcore.Origin(b"http", host.encode(), port)
-        # requests use the connection that was idle for the shortest time
+        # idle connections; a request uses the one that was idle for the shortest time
         self._idle: deque[_Connection] = deque()
 
     def url(self, target: bytes) -> httpcore.URL:
@@ -78,7 +78,7 @@ class Upstream:
             try:
                 return used, await used.send(request)
             except (httpcore.ReadError, httpcore.RemoteProtocolError):
-                # the server may have closed the idle connection while the request was under way
+                # the server may have closed the idle connection while the request was on its way
                 answered = used.stream.received_bytes - before_bytes
                 if answered or not may_repeat or request.method not in _IDEMPOTENT:
                     raise
@@ -195,7 +195,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
     def eof_received(self) -> bool:
         self._has_ended = True
         self._event.set()
-        return True  # keep our side open: a server that closed its own side may still read
+        return True  # do not close our side: a server that closed its own side may still read
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._error = True, exc

@@ -18,7 +18,8 @@ from headway.workloads.pages import PageTable
 class PendingObject(NamedTuple):
     """An object to request.
 
-    ``requested_ns`` is the time of its first request, if that was lost; None before a request.
+    ``requested_ns`` is the time of the first request for it, if that request was lost and must be
+    repeated; otherwise None.
     """
 
     object: int
@@ -127,8 +128,8 @@ def choose_connection(
     ]
     free = [connection for connection in usable if connection.waiting == 0]
     if free:
-        # the connection that was used last has the largest window; of several such connections,
-        # take the one that was opened last
+        # choose the free connection that was used last, since its congestion window is the largest;
+        # of several with the same time, the one that was opened last
         return max(reversed(free), key=lambda connection: connection.used_ns)
     if len(open_connections) < most:
         return True

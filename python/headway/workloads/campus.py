@@ -84,7 +84,7 @@ class Model:
         The mean of x depends on the connection's number of exchanges, so its distribution is a
         mixture of normal distributions.
         """
-        # a connection with n exchanges has n - 1 think times
+        # weight by the number of values: a connection has one think time less than it has exchanges
         weights = self.parts * (self.exchanges - (at == QUANTITIES.index("think_us")))
         sigma = np.sqrt(self.between[at, at] + self.within[at, at])
         means = self.slopes[at] * self.count_scores

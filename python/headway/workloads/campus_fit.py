@@ -46,8 +46,8 @@ class Moments:
     within: Floats
     """Correlations between quantities of the same exchange."""
     adjacent: Floats
-    """Correlations between quantities of an exchange and of the next one on its connection. For two
-    different quantities, the mean of both orders."""
+    """Correlations between quantities of an exchange and of the next exchange on the connection.
+    For two different quantities a and b, the mean of (a, then b) and (b, then a)."""
     count: Floats
     """Correlations with the connection's number of exchanges."""
 
@@ -155,7 +155,7 @@ def _marginal(values: Floats) -> dict[str, Any]:
     lowest = float(values[values > 0].min())
     knots = [(round(max(zero_part, 0.5 / values.size), 5), lowest)]
     knots += [(float(at), float(np.quantile(values, at))) for at in ends]
-    # keep the largest three values, which have a third of all responses' bytes
+    # keep the largest three values exactly: they are a third of all responses' bytes
     for place, value in zip((2.5, 1.5, 0.5), np.sort(values)[-3:], strict=True):
         knots.append((round(1 - place / values.size, 6), float(value)))
     return {

@@ -86,7 +86,8 @@ class Cellular:
             if tick:
                 value = keep * value + np.sqrt(1 - keep * keep) * normal[tick]
             fading[tick] = value
-        # exp(-spread²/2) is the ratio of a log-normal's median to its mean
+        # subtract spread²/2, so that ``mean`` is the mean of the log-normal rates and not their
+        # median
         rates = units.parse_rate(self.mean) * np.exp(self.spread * fading - self.spread**2 / 2)
         rates = np.minimum(rates, units.parse_rate(self.most))
         return np.where(self._is_down(ticks), 0.0, rates)
@@ -109,7 +110,8 @@ class Cellular:
         rates = self.rates_bps()
         per_tick = rates * _TICK_NS / (units.NS_PER_S * units.BITS_PER_BYTE * OPPORTUNITY_BYTES)
         expected = np.concatenate([[0.0], np.cumsum(per_tick)])
-        # a Poisson process of rate 1, whose time axis is the expected number of deliveries so far
+        # draw a Poisson process of rate 1 whose time is the expected number of deliveries, then map
+        # this time to seconds
         count = int(expected[-1] + 10 * np.sqrt(expected[-1]) + 20)
         at = np.cumsum(-np.log(self._stream("deliveries").uniform(count)))
         at = at[at < expected[-1]]

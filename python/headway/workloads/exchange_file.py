@@ -70,7 +70,7 @@ def check_live(file: Path) -> None:
 
 
 def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file's content in hex. Raises ValueError if it cannot be read."""
+    """The SHA-256 of a file's content in hex. Raises ValueError if the file cannot be read."""
     try:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()

@@ -114,8 +114,8 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
 
 def _response_bytes(source: SessionTable, workload: Workload) -> Ints:
     """Response bytes of each session of a file. Raises HeadwayError if the load is too large."""
-    # The constructor of Workload checks drawn responses by their known mean; the mean of a file is
-    # known only here.
+    # The constructor of Workload checks the load with the mean response of a model; a file's mean
+    # response is known only here.
     mean_bytes = float(source.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
         raise HeadwayError(

@@ -175,7 +175,7 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise HeadwayError(f"{file}: {place}: not JSON ({error.msg})") from None
-    except ValueError:  # Python's limit for converting numbers
+    except ValueError:  # raised for more digits than Python converts
         raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
         raise HeadwayError(f"{file}: not a HAR file; its values are nested too deeply") from None
@@ -266,8 +266,8 @@ def _revealed(own: list[_Entry], page_ns: int, rtt_ns: int) -> Iterator[WebObjec
     under_way: list[tuple[int, int]] = []
     latest: int | None = None
     for number, one in enumerate(own):
-        # Entries are sorted by their start times: an object that ended before this entry began also
-        # ended before all later entries.
+        # Entries are sorted by their start times, so an object that ended before this entry began
+        # also ended before all later entries began.
         while under_way and under_way[0][0] <= one.begins_ns:
             latest = heapq.heappop(under_way)[1]
         after = by_url.get(one.initiator, latest)

@@ -25,7 +25,7 @@ _OF_A_PAGE = "think_ns"
 
 
 class WebObject(NamedTuple):
-    """An object of a page; ``after`` is the number in the page of the object that reveals it."""
+    """An object of a page; ``after`` is the number of the object that reveals this one."""
 
     request_bytes: int
     response_bytes: int
@@ -83,7 +83,7 @@ def page_table(pages: Iterable[tuple[Iterable[WebObject], int]]) -> PageTable:
 
 
 def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
-    """The pages of a SURGE user (``surge.Server.visits``): bases reveal embedded files."""
+    """The pages of a SURGE user (``surge.Server.visits``): embedded files follow the base."""
 
     def objects(page: WebPage) -> Iterable[WebObject]:
         base, *embedded = page.files_bytes

@@ -40,7 +40,7 @@ HEADER = """\
 
 @functools.cache
 def connections() -> tuple[tmix.Connection, ...]:
-    """All connections of the file. Raises HeadwayError if it is missing or has other contents."""
+    """All connections of the data file. Raises HeadwayError for a missing or changed file."""
     file, found = tmix.load(FILE)
     if found != SHA256:
         raise HeadwayError(

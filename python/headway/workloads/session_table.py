@@ -62,7 +62,7 @@ class SessionTable:
         """The sessions with these numbers, in this order."""
         ends = self.ends
         counts = self.exchanges[chosen]
-        # the index in this table of each exchange of a chosen session
+        # for each exchange of the chosen sessions, its index in this table
         offsets = np.repeat(ends[chosen] - counts - (np.cumsum(counts) - counts), counts)
         rows = offsets + np.arange(counts.sum())
         return SessionTable(

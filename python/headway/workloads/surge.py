@@ -36,7 +36,7 @@ is cut off at the smallest size of the tail."""
 TAIL = Pareto(133e3, 1.1)
 REQUESTED = Pareto(1000, 1.0)
 """Distribution of the sizes of requested files, weighted by requests. ``matched`` assigns
-popularities to files so that it results."""
+popularities to files so that requests have this distribution."""
 LARGE_FILES = LogNormal(11.92, 1.0)
 PAGE_FILES = Pareto(2, 1.245)
 """Distribution of the number of files of a page, with the base; numbers above MOST_FILES are drawn
@@ -77,7 +77,8 @@ class Server:
 
         Each ``name`` is a different user.
         """
-        # an upper bound for the number of pages, since no think time is below the smallest one
+        # the user visits at most this many pages, since every think time is at least
+        # ``THINK_S.smallest``
         most = int(length_s / THINK_S.smallest) + 1
         think_us = np.rint(1e6 * THINK_S.quantile(Stream(f"{name}/think").uniform(most)))
         count = int(np.searchsorted(np.cumsum(think_us), length_s * 1e6)) + 1
@@ -106,8 +107,8 @@ def server(model: Model, name: str) -> Server:
     pages: list[tuple[int, ...]] = [(int(sizes[file]),) for file in alone]
     left = popularity[embedded].copy()
     for base, count in zip(asked_first, counts, strict=True):
-        # The base with most requests takes the embedded files with the largest popularity left. The
-        # most popular bases have the smallest numbers of embedded files.
+        # Each base in turn, the most requested first, takes the most popular embedded files that
+        # are left. The most popular bases have the smallest numbers of embedded files.
         chosen = np.argsort(-left, kind="stable")[:count]
         left[chosen] -= popularity[base]
         pages.append((int(sizes[base]), *(int(size) for size in sizes[embedded[chosen]])))
@@ -147,6 +148,7 @@ def _embedded(model: Model, stream: Stream) -> Ints:
     if model == "default":
         below = stream.uniform(BASES) * PAGE_FILES.cdf(MOST_FILES + 1)
         return np.floor(PAGE_FILES.quantile(below)).astype(np.int64) - 1
-    # Geometric from 1 on: the number of trials until an event of probability 1 / mean occurs.
+    # Geometrically distributed from 1 on: the number of trials until an event of probability 1 /
+    # mean.
     miss = np.log1p(-1 / LARGE_EMBEDDED_MEAN)
     return np.asarray(np.ceil(np.log(stream.uniform(BASES)) / miss), dtype=np.int64)

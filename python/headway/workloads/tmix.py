@@ -212,7 +212,7 @@ def _integers(
 
 
 def _is_number(word: str) -> bool:
-    # Python raises another error for numbers of more than 4300 digits.
+    # Check the length first, because int() raises an error for more than 4300 digits.
     return word.isdecimal() and len(word.lstrip("0")) <= _MOST_DIGITS and int(word) <= _LARGEST
 
 

@@ -1,4 +1,4 @@
-//! The lists of built-in algorithms, and look-up by name.
+//! The lists of built-in algorithms, and how to find one by name.
 
 use std::sync::OnceLock;
 
@@ -8,8 +8,8 @@ use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
 
 /// Makes the list of all algorithms of one kind, sorted by name. `$info` is the type of its
-/// entries. They are read from the C array `$list` of `$n` tables. Each table begins with the texts
-/// `$text` and the switches `$switch`.
+/// entries. The macro reads them from the C array `$list` of `$n` tables. Each table begins with
+/// the texts `$text` and the switches `$switch`.
 macro_rules! list {
     (
         $info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]
@@ -114,7 +114,7 @@ pub fn routers() -> &'static [RouterInfo] {
     })
 }
 
-/// Every control with each startup that it can be combined with. A control with its own start
+/// Every control with each startup that it can be combined with. A control that starts by itself
 /// occurs once, without a startup.
 pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static StartupInfo>)> {
     controls().iter().flat_map(|control| {
@@ -125,7 +125,8 @@ pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static 
     })
 }
 
-/// The algorithm with this name in a list; the error message calls its kind `kind`.
+/// Finds the algorithm with this name in a list. An error message calls the algorithm's kind
+/// `kind`.
 pub(super) fn by_name<T>(
     kind: &'static str,
     list: &'static [T],
@@ -141,18 +142,16 @@ pub(super) fn by_name<T>(
         })
 }
 
-/// The startup with this name.
+/// Finds the startup with this name.
 ///
-/// # Errors
-/// [`AlgorithmError::Unknown`] with the nearest names.
+/// # Errors [`AlgorithmError::Unknown`] with the nearest names.
 pub fn startup(name: &str) -> Result<&'static StartupInfo, AlgorithmError> {
     by_name("startup", startups(), |info| info.name, name)
 }
 
-/// The queue discipline with this name.
+/// Finds the queue discipline with this name.
 ///
-/// # Errors
-/// [`AlgorithmError::Unknown`] with the nearest names.
+/// # Errors [`AlgorithmError::Unknown`] with the nearest names.
 pub fn queue(name: &str) -> Result<&'static QueueInfo, AlgorithmError> {
     by_name("queue discipline", queues(), |info| info.name, name)
 }

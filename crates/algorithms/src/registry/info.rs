@@ -17,24 +17,24 @@ pub struct ControlInfo {
     pub title: &'static str,
     /// Source: the paper or RFC, and the implementation, that the control follows.
     pub source: &'static str,
-    /// Name of the default startup; None if the control has its own start.
+    /// Name of the default startup; None if the control starts by itself.
     pub startup: Option<&'static str>,
     /// Its flags.
     pub flags: ControlFlags,
     /// State per connection.
     pub state_bytes: u32,
-    /// Number of windows of data for which a send buffer that grows has room.
+    /// Number of windows of data to which the send buffer grows.
     #[serde(skip)]
     pub send_windows: u32,
-    /// The control uses rate samples and sets cwnd and pacing rate itself (callback `control`
-    /// instead of `cong_avoid`).
+    /// The control uses rate samples and sets cwnd and pacing rate itself (it has the callback
+    /// `control` instead of `cong_avoid`).
     pub takes_samples: bool,
     /// The control reads the values that its outgoing link publishes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
     /// The control's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
-    /// Name of the header that the control owns.
+    /// Name of the header that the control owns; None if it owns none.
     pub header: Option<&'static str>,
     /// Path and content hash of the user's file; None if the control is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,8 +43,7 @@ pub struct ControlInfo {
     pub(crate) ops: Ops<ffi::CcOps>,
 }
 
-/// Flags of a control (`enum hw_cc_flags`), in addition to its callbacks. In JSON they are a list
-/// of names.
+/// Properties of a control, as flags (`enum hw_cc_flags`). In JSON they are a list of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlFlags(pub(crate) u32);
 
@@ -63,7 +62,7 @@ impl ControlFlags {
         self.0 & bit != 0
     }
 
-    /// The control has its own start and takes no startup.
+    /// The control starts by itself and takes no startup.
     #[must_use]
     pub const fn own_start(self) -> bool {
         self.has(ffi::CC_OWN_START)
@@ -93,7 +92,7 @@ impl ControlFlags {
         self.has(ffi::CC_NEEDS_ECN)
     }
 
-    /// The control's RTT samples are in microseconds, even if the stack's clock is coarser.
+    /// The control gets RTT samples in microseconds, even if the stack's clock is coarser.
     #[must_use]
     pub const fn rtt_stamp(self) -> bool {
         self.has(ffi::CC_RTT_STAMP)
@@ -111,7 +110,7 @@ impl ControlFlags {
         all.filter_map(move |(bit, name)| self.has(1 << bit).then_some(name))
     }
 
-    /// Bits that are set and have no name.
+    /// The flags that have no name.
     #[must_use]
     pub const fn unknown(self) -> u32 {
         self.0 >> Self::NAMES.len()
@@ -125,14 +124,15 @@ impl Serialize for ControlFlags {
 }
 
 impl ControlInfo {
-    /// The control's name in the kernel, joined with this startup or with its own start.
+    /// The name in the kernel of this control with this startup, or of a control that starts by
+    /// itself.
     #[must_use]
     pub fn kernel_name(&self, startup: Option<&StartupInfo>) -> String {
         format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
     }
 
-    /// The control's header, if sockets can send it and receive its answer: a TCP option, or the
-    /// ECN bits with an answer in a TCP option.
+    /// The control's header, if a kernel's sockets can send it and receive its answer: if it is a
+    /// TCP option, or the ECN bits with an answer in a TCP option.
     #[must_use]
     pub fn header_at_sockets(&self) -> Option<&'static HeaderInfo> {
         let own = header(self.header?).ok()?;
@@ -141,7 +141,7 @@ impl ControlInfo {
     }
 }
 
-/// Suffix of kernel names for controls that have their own start.
+/// Suffix of the kernel's name for a control that starts by itself.
 const OWN_SUFFIX: &str = "os";
 
 /// A startup, which determines the growth of cwnd below ssthresh.
@@ -149,7 +149,8 @@ const OWN_SUFFIX: &str = "os";
 pub struct StartupInfo {
     /// Name of the startup.
     pub name: &'static str,
-    /// The startup's two letters in kernel names: a pair is called `control_suffix` in the kernel.
+    /// The startup's two letters in kernel names: in the kernel, a control with this startup is
+    /// called `control_suffix`.
     pub suffix: &'static str,
     /// The startup's title, one line.
     pub title: &'static str,
@@ -157,7 +158,7 @@ pub struct StartupInfo {
     pub source: &'static str,
     /// State per connection.
     pub state_bytes: u32,
-    /// The startup may pace what it sends.
+    /// The startup may pace packets.
     pub paces: bool,
     /// The startup's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
@@ -166,7 +167,7 @@ pub struct StartupInfo {
 }
 
 impl StartupInfo {
-    /// Whether the startup may send requests to routers in its packets.
+    /// Whether the startup may send Quick-Start requests in its packets.
     #[must_use]
     pub fn opens(&self) -> bool {
         // SAFETY: the startup's table is static.
@@ -191,7 +192,7 @@ pub struct QueueInfo {
     pub(crate) ops: Ops<ffi::QueueOps>,
 }
 
-/// Description of a counter, a value or an event of a router algorithm.
+/// A counter, a value or an event that a router algorithm declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
     /// Name of the counter, which ends in its unit if it has one.
@@ -200,13 +201,13 @@ pub struct CounterInfo {
     pub unit: &'static str,
     /// The counter's meaning, in one line.
     pub meaning: &'static str,
-    /// Factor from the algorithm's value to the value that users see.
+    /// Factor by which the algorithm's value is multiplied for users.
     #[serde(skip)]
     pub(crate) times: u64,
 }
 
 impl CounterInfo {
-    /// Describes a counter. The value that users see is `times` the algorithm's value.
+    /// Describes a counter. Users see the algorithm's value times `times`.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -222,14 +223,14 @@ impl CounterInfo {
         }
     }
 
-    /// The value that users see, for an algorithm's value.
+    /// Converts an algorithm's value to the value that users see.
     #[must_use]
     pub fn shown(&self, value: u64) -> u64 {
         value.wrapping_mul(self.times)
     }
 }
 
-/// A router algorithm, which a link has in addition to a queue discipline.
+/// A router algorithm, which a link can have in addition to its queue discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {
     /// Name of the router algorithm.
@@ -246,7 +247,7 @@ pub struct RouterInfo {
     pub counters: Vec<CounterInfo>,
     /// Its events.
     pub events: Vec<CounterInfo>,
-    /// Name of the header that the algorithm reads.
+    /// Name of the header that the algorithm reads; None if it reads none.
     pub header: Option<&'static str>,
     /// The algorithm publishes values that controls on the same machine can read.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! Look-up of algorithms, built in or from users' files, and of their tunables.
+//! Finds algorithms, built in or from users' own files, and their tunables.
 
 mod built_in;
 mod info;
@@ -18,11 +18,10 @@ pub use info::{ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo, St
 pub(crate) use tables::{tables, text, Ops};
 pub use tunable::TunableInfo;
 
-/// The startup for a control: the named one, or the control's default. None if the control has its
-/// own start.
+/// The startup for a control: the named one, or the control's default. None if the control starts
+/// by itself.
 ///
-/// # Errors
-/// Unknown names; a startup for a control that takes none.
+/// # Errors Unknown names; a startup for a control that takes none.
 pub fn startup_of(
     control: &ControlInfo,
     named: Option<&str>,
@@ -94,9 +93,9 @@ pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
     user_file::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
 }
 
-/// All built-in router algorithms by name, then those of `names` that are users' files. Numbers of
-/// algorithms in a run's record refer to this list. It does not depend on other files that this
-/// process has read.
+/// All built-in router algorithms by name, then those of `names` that are users' files. A run's
+/// record refers to its algorithms by their index in this list. The list does not depend on other
+/// files that this process has read.
 #[must_use]
 pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static RouterInfo> {
     let mut all: Vec<&RouterInfo> = routers().iter().collect();

@@ -1,5 +1,5 @@
-//! Reads what all C tables of algorithms contain: lists, texts and tunables. It serves built-in
-//! algorithms and users' files.
+//! Reads the parts that all C tables of algorithms have: lists, texts and tunables. Used for
+//! built-in algorithms and users' own files.
 
 use std::ffi::{c_char, CStr};
 

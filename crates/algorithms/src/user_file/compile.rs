@@ -1,5 +1,5 @@
-//! Compiles a user's file to a shared object with the system's C compiler, unless the same content
-//! was compiled before.
+//! Compiles a user's own file to a shared object with the system's C compiler, unless it has
+//! compiled the same content before.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -16,8 +16,7 @@ use super::crash;
 use super::source::{at_line, digest, port_files, shown, Kind, Source};
 
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
-/// Compiler options: they make certain mistakes errors, and do not let a file include system
-/// headers.
+/// Compiler options: some warnings become errors, and the file cannot include system headers.
 const FLAGS: [&str; 12] = [
     "-std=c11",
     "-O2",
@@ -50,7 +49,7 @@ pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
         .as_ref()
         .map(|folder| folder.join(format!("{key}.so")));
     if let Some(kept) = kept.as_deref().filter(|kept| kept.is_file()) {
-        // A kept object that cannot be opened comes from an interrupted build or another machine:
+        // If a kept object cannot be opened, an interrupted build or another machine has made it:
         // build it again.
         if let Ok(library) = open(kept) {
             return ready(library, kept, source, line);
@@ -151,7 +150,7 @@ impl Source {
 /// Opens a shared object and resolves all its symbols. A user's file may call no function except
 /// those that compilers insert.
 fn open(path: &Path) -> Result<Library, String> {
-    // SAFETY: opening runs only code of the user's own file.
+    // SAFETY: opening the object runs no code but that of the user's own file.
     let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     opened.map(Library::from).map_err(|error| {
         let said = error.to_string();
@@ -186,7 +185,7 @@ fn ready(library: Library, path: &Path, source: &Source, line: usize) -> Result<
     Ok(library)
 }
 
-/// The cache folder, which only this user can write to. None: the folder cannot be used, so
+/// The cache folder, to which only this user can write. None: the folder cannot be used, so
 /// compiled files are not kept.
 fn cache() -> Option<PathBuf> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| Path::new(path).is_absolute());

@@ -1,4 +1,4 @@
-//! Reports a crash in the code of a user's file: the signal and the source line.
+//! Reports a crash in the code of a user's own file: the signal and the source line.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -25,7 +25,7 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGILL, "SIGILL: illegal instruction"),
 ];
 
-/// Positions of a shared object's symbols.
+/// Addresses of a shared object's symbols.
 pub(super) struct Object {
     path: PathBuf,
     /// Size of the object in memory.
@@ -47,7 +47,7 @@ impl Object {
             let name = section.as_ref().and_then(|section| section.name().ok());
             symbol.size() > 0 && name.is_some_and(|name| [".data", ".bss"].contains(&name))
         };
-        // the symbol of a function's static variable ends in a dot and a number
+        // the symbol of a static variable inside a function ends with a dot and a number
         let named = |symbol: object::Symbol<'_, '_>| {
             let name = symbol.name().unwrap_or_default();
             name.split('.').next().unwrap_or_default().to_owned()
@@ -66,7 +66,7 @@ impl Object {
     }
 }
 
-/// Where the code of a user's file is in memory.
+/// Where in memory the code of a user's file is.
 struct Mapped {
     from: u64,
     to: u64,
@@ -106,7 +106,7 @@ pub(super) fn report_crashes(object: Object, source: &Source, library: &Library)
     ONCE.call_once(install);
 }
 
-/// The handlers that were installed for each signal before.
+/// For each signal, the handler that was installed before ours.
 struct Before(UnsafeCell<[Option<libc::sigaction>; SIGNALS.len()]>);
 
 // SAFETY: the cell is written once, before the handlers that read it are installed.
@@ -148,9 +148,10 @@ fn at(context: *mut c_void) -> u64 {
 }
 
 /// Handles a crash signal. A user's file calls no functions of the process and holds no lock, so
-/// the handler may allocate memory. For a crash in other code it calls the previous handler.
+/// the handler may allocate memory. For a crash in other code, this handler calls the previous
+/// handler.
 extern "C" fn crashed(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    /// Number of the thread that runs this handler; 0: none.
+    /// Number of the thread in which the handler has begun; 0: none.
     static HERE: AtomicI32 = AtomicI32::new(0);
     // SAFETY: no arguments.
     let thread = unsafe { libc::gettid() };
@@ -183,7 +184,7 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     unsafe { libc::_exit(STATUS) }
 }
 
-/// Restores the previous handler of a signal, which then gets the signal.
+/// Restores the previous handler of a signal, so that the signal reaches that handler.
 fn put_back(signal: c_int) {
     let at = SIGNALS.iter().position(|(number, _)| *number == signal);
     // SAFETY: the cell was written before this handler was installed.

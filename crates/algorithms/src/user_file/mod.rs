@@ -21,8 +21,8 @@ pub use compile::Work;
 pub use source::{port_files, Kind, Source};
 pub use watch::{beat, Watch};
 
-/// The algorithms that this process has loaded from users' files. It never unloads one, because
-/// instances point into it.
+/// The algorithms that this process has loaded from users' files. It never unloads them, because
+/// instances point into them.
 #[derive(Default)]
 struct Loaded {
     controls: Vec<&'static ControlInfo>,
@@ -43,7 +43,7 @@ trait UserFile: Sized + Send + Sync + 'static {
     const KIND: Kind;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self>;
     fn file(&self) -> Option<&'static str>;
-    /// Checks the table that a library exports, and reads it.
+    /// Reads the table that a library exports, and checks it.
     fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String>;
 }
 
@@ -111,7 +111,7 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     let source = Source::read(path)?;
     if let Some(recorded) = content.filter(|content| *content != source.content()) {
         return Err(format!(
-            "{path} has changed since it was recorded: content hash @{recorded} then, @{} now",
+            "{path} has changed since it was recorded: content hash @{recorded}, now @{}",
             source.content()
         ));
     }
@@ -132,11 +132,10 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     Ok(info)
 }
 
-/// Which kind of algorithm a file declares, by its table. If it has no table, it counts as a
-/// control; loading it then reports that the table is missing.
+/// Which kind of algorithm a file declares. The type of its C table tells this. A file without a
+/// table counts as a control; loading it then reports that the table is missing.
 ///
-/// # Errors
-/// The file cannot be read, or has an include that is not allowed.
+/// # Errors The file cannot be read, or has an include that is not allowed.
 pub fn kind_in(name: &str) -> Result<Kind, AlgorithmError> {
     let path = file_of(name).map_or(name, |(path, _)| path);
     let source = Source::read(path).map_err(AlgorithmError::File)?;

@@ -1,5 +1,5 @@
-//! A user's file and the headers that it includes from its folder: kind of algorithm, allowed
-//! includes, and the hash of all contents.
+//! A user's own file and the headers that it includes from its folder: the kind of algorithm,
+//! allowed includes, and the hash of all contents.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,9 +16,9 @@ include!(concat!(env!("OUT_DIR"), "/port.rs"));
 const MOST_BYTES: u64 = 1 << 20;
 const MOST_HEADERS: usize = 32;
 
-/// All files that a user's file may include, as of this build: the port's headers, protocols'
-/// headers, and the controls of which a file may be a variant. Each entry has a path below
-/// algorithms/ and a text.
+/// All files that a user's file may include, with the text that they had when this program was
+/// built: the port's headers, protocols' headers, and the controls of which a file may be a
+/// variant. Each entry has a path below algorithms/ and a text.
 #[must_use]
 pub const fn port_files() -> &'static [(&'static str, &'static str)] {
     PORT
@@ -36,7 +36,7 @@ pub enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 2] = [Self::Control, Self::Router];
 
-    /// What error messages call this kind of algorithm.
+    /// The words with which error messages name this kind of algorithm.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -196,7 +196,7 @@ impl Source {
         Ok(())
     }
 
-    /// Converts a line of a compiled copy to a place in the user's file: "./mine.c:12".
+    /// Converts a line of a compiled copy to its place in the user's file: "./mine.c:12".
     #[must_use]
     pub fn place(&self, copy: &str, line: usize) -> Option<String> {
         let copy = copy.trim_start_matches("./");

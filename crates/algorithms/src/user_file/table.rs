@@ -17,7 +17,7 @@ use crate::registry::{self, ControlInfo, RouterInfo, TunableInfo};
 /// suffix.
 const NAME_CHARS: usize = 12;
 
-/// Reads a table, and reports what it lacks with the line of the user's file.
+/// Reads a table. An error names what the table lacks, with the line of the user's file.
 struct TableReader<'a> {
     source: &'a Source,
     table: String,

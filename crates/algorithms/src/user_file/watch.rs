@@ -41,8 +41,9 @@ thread_local! {
     };
 }
 
-/// While this value exists, code of a user's file that does not return, or recurses without end,
-/// ends the process with a line that names the place. The value cannot be sent to another thread.
+/// While this value exists, code of a user's file that does not return, or that recurses without
+/// end, ends the process with an error line that names the place in the file. The value cannot be
+/// sent to another thread.
 #[derive(Debug)]
 pub struct Watch {
     /// None if no user's file was loaded, so that nothing is watched.
@@ -177,7 +178,7 @@ extern "C" fn on_timer(_: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     }
 }
 
-/// A stack for signal handlers of a thread.
+/// A stack on which a thread's signal handlers run.
 #[derive(Debug)]
 struct Stack {
     _bytes: Vec<u8>,

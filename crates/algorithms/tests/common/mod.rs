@@ -34,7 +34,7 @@ pub fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> Contro
     cc
 }
 
-/// Sets each tunable to its smallest, largest or default value, as two of the bits tell.
+/// Sets each tunable to its smallest, largest or default value; two bits per tunable decide which.
 pub fn tunables_at<'a>(
     tunables: impl IntoIterator<Item = &'a TunableInfo>,
     bits: u64,
@@ -99,7 +99,7 @@ impl Router {
         router
     }
 
-    /// The error message for a router with these tunables.
+    /// The error message when a router is created with these tunables.
     pub fn refused(tunables: &[(&str, u32)]) -> String {
         let link = &mut LinkView::default();
         let error =
@@ -120,7 +120,7 @@ impl Router {
         self
     }
 
-    /// Offers at once the bytes that this load brings in a slot of 200 ms.
+    /// Offers at once the bytes that this load has in a slot of 200 ms.
     pub fn offer_bps(&mut self, bps: u32) -> &mut Self {
         self.data(u32::MAX, bps / 40)
     }

@@ -19,14 +19,15 @@ fn starting(control: &str, tunables: &[(&str, u32)], cwnd: u32, ssthresh: u32) -
 }
 
 impl Flow {
-    /// Passes an ACK for the next packet, with a full window in flight behind it.
+    /// Passes an ACK of the next packet, with a full window still in flight.
     fn ack_next(&mut self, rtt_ms: u64) {
         self.conn.snd_una += 1;
         self.conn.snd_nxt = self.conn.snd_una + self.conn.cwnd_pkts;
         self.ack(1, rtt_ms);
     }
 
-    /// Passes the ACKs of one round: until one acknowledges what was sent after the round began.
+    /// Passes the ACKs of one round: until an ACK acknowledges data that was sent after the round
+    /// began.
     fn rtt(&mut self, rtt_ms: u64) {
         let end = self.conn.snd_nxt;
         while self.conn.snd_una <= end {
@@ -57,7 +58,7 @@ fn fast_update(tunables: &[(&str, u32)], cwnd: u32, rtt_ms: u64) -> u32 {
 
 #[test]
 fn fast_goes_half_the_way_to_alpha_packets_in_the_queue() {
-    // nothing is queued, so the window grows by half of alpha, 20
+    // nothing is queued, so the window grows by half of alpha, which is 20
     assert_eq!(fast_update(&[], 100, 100), 110);
     assert_eq!(fast_update(&[], 100, 125), 100); // 100 (1 - 100/125) = 20
     assert_eq!(fast_update(&[], 100, 200), 85); // 50 packets are queued, 30 more than alpha
@@ -143,8 +144,8 @@ fn vegas_leaves_slow_start_with_more_than_gamma_packets_in_the_queue() {
         before = flow.conn.cwnd_pkts;
         flow.ack_next(110);
     }
-    // one ACK of the round before had an RTT of 100 ms, so only the second round has 110 ms
-    // throughout
+    // one ACK of the previous round had an RTT of 100 ms, so only in the second round all RTTs are
+    // 110 ms
     let queued = before * 10 / 110;
     assert!(queued > 1, "{before}");
     assert_eq!(flow.conn.cwnd_pkts, before - queued + 1);
@@ -232,7 +233,7 @@ fn illinois_grows_fastest_again_after_theta_rounds_with_little_delay() {
                 break;
             }
         }
-        // the first round has samples from before it, too, so it does not count
+        // the first round also has samples from before it, so it does not count
         assert_eq!(rounds, theta + 1);
     }
 }
@@ -260,7 +261,7 @@ fn compound_grows_by_an_eighth_of_its_window_to_three_quarters_per_round_trip() 
     let mut window = 100.0f64;
     for _ in 0..20 {
         flow.rtt(100);
-        // per round at 100 packets: 2.95 packets of the delay window and one of Reno
+        // in a round at 100 packets, the delay window grows by 2.95 packets and Reno's by one
         window += window.powf(0.75) / 8.0;
     }
     let off = f64::from(flow.conn.cwnd_pkts) - window;
@@ -290,7 +291,8 @@ fn compound_gives_up_its_delay_window_where_gamma_packets_are_queued() {
     flow.rtt(300); // the mean RTT of this round still includes earlier samples
     flow.rtt(300);
     flow.rtt(300);
-    // Reno's part has grown by a packet per round, but where a round ends is uncertain by one
+    // Reno's part grows by a packet per round; the tolerance is one packet, because the end of a
+    // round is uncertain
     let reno = 100 + 24;
     assert!(flow.conn.cwnd_pkts.abs_diff(reno) <= 2, "{:?}", flow.conn);
 }
@@ -336,7 +338,7 @@ fn compound_tunes_gamma_by_what_reno_alone_would_queue() {
             flow.conn.cwnd_pkts = 200;
         }
         flow.rtt(800);
-        flow.conn.cwnd_pkts > 203 // if it grows, the delay window adds 6.6 packets and Reno one
+        flow.conn.cwnd_pkts > 203 // if cwnd grows, the delay window adds 6.6 packets and Reno one
     };
     assert!(grows(0));
     assert!(!grows(1));

@@ -1,10 +1,10 @@
-//! The laws of CUBIC today and of CUBIC in Linux 2.6.25: the curve, its bounds, and the
-//! Reno-friendly part.
+//! The laws of the control cubic (Linux 6) and of cubic26 (Linux 2.6.25): the curve, its bounds,
+//! and the Reno-friendly part.
 
 use super::Flow;
 use headway_algorithms::{CaState, Conn, Event};
 
-/// Seconds until cwnd is back at its value before the loss.
+/// Seconds until cwnd has reached its value before the loss again.
 fn cubic_seconds_to_w_max(control: &str, w_max: u32, per_ack: u32) -> f64 {
     let conn = Conn {
         cwnd_pkts: w_max,
@@ -27,8 +27,8 @@ fn cubic_seconds_to_w_max(control: &str, w_max: u32, per_ack: u32) -> f64 {
 
 #[test]
 fn cubic_is_back_at_w_max_after_k() {
-    // K is not reached because windows are whole packets: W(t) rounds up to W_max when less than
-    // one packet is missing, cbrt(1/C) = 1.36 s before K.
+    // cwnd reaches W_max before K, because windows are whole packets: W(t) rounds up to W_max when
+    // less than one packet is missing, cbrt(1/C) = 1.36 s before K.
     for (control, kept, per_ack) in [("cubic", 0.7, 1), ("cubic26", 0.8, 2)] {
         let k = ((1.0 - kept) * 1000.0 / 0.4f64).cbrt() - 0.4f64.recip().cbrt();
         let t = cubic_seconds_to_w_max(control, 1000, per_ack);
@@ -43,7 +43,8 @@ fn cubic_of_2_6_25_without_a_loss_takes_50_acks_corrected_for_delayed_ones() {
         for _ in 0..400 {
             flow.ack(per_ack, 100);
         }
-        flow.wait_ms(100); // after this pause CUBIC computes the ACK count again
+        // after this pause CUBIC computes the number of ACKs per packet of growth again
+        flow.wait_ms(100);
         flow.acks_of_to_grow(per_ack, 100);
         flow.acks_of_to_grow(per_ack, 100)
     };

@@ -12,7 +12,7 @@ fn htcp_acks_after_3_s(rtt_ms: u64, window: u32, tunables: &[(&str, u32)]) -> u3
     flow.lose();
     flow.conn.cwnd_pkts = window - 1;
     flow.wait_ms(3000);
-    flow.acks_to_grow(rtt_ms); // H-TCP computes alpha when cwnd grows
+    flow.acks_to_grow(rtt_ms); // H-TCP computes alpha only when cwnd grows, so let it grow first
     assert_eq!(flow.conn.cwnd_pkts, window);
     flow.acks_to_grow(rtt_ms)
 }
@@ -76,7 +76,7 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
     let kept = |adaptive: u32, max_rtt_ms: u64| {
         let tunables = [("adaptive_backoff", adaptive), ("bandwidth_switch", 0)];
         let mut flow = Flow::counting_acks("htcp", &tunables, 1000, 10);
-        // the first backoff only switches adaptive backoff on
+        // the first backoff halves cwnd and only prepares adaptive backoff
         let _ = flow.cc.ssthresh(&mut flow.conn);
         for rtt_ms in (100..=max_rtt_ms).step_by(20) {
             flow.ack(1, rtt_ms);

@@ -57,7 +57,7 @@ fn vcp_at_low_load_doubles_in_11_4_intervals_whatever_the_round_trip() {
             flow.vcp_round(rtt_ms.into(), 1);
         }
         let intervals = flow.conn.now_us as f64 / 200e3;
-        let last = f64::from(rtt_ms) / 200.0; // the test looks at the window only once per round
+        let last = f64::from(rtt_ms) / 200.0; // the test reads the window only once per round
         assert!(
             (11.4..11.46 + last).contains(&intervals),
             "{rtt_ms}: {intervals}"
@@ -99,7 +99,7 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
     // after a reduction the window is frozen for t_rho
     assert_eq!(flow.conn.cwnd_pkts, 875);
     flow.vcp_round(100, 3);
-    // additive increase adds at most a packet in this round trip
+    // additive increase adds at most one packet in this round trip
     assert!(
         (875..=876).contains(&flow.conn.cwnd_pkts),
         "{}",
@@ -111,7 +111,7 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
         "{}",
         flow.conn.cwnd_pkts
     );
-    // an answer of low load counts at once
+    // an answer that signals low load takes effect at once
     flow.vcp_round(100, 1);
     assert!(
         (788..=791).contains(&flow.conn.cwnd_pkts),
@@ -249,7 +249,7 @@ fn mpcp_changes_the_window_by_the_middle_of_a_level() {
         let mut flow = led("mpcp", 1000, 200);
         flow.mpcp_round(200, level);
         let factor = 1.0 + mpcp_step(level.into(), 3);
-        // the growth over a thousand ACKs, plus one packet of additive increase
+        // growth over a thousand ACKs, plus one packet of additive increase
         let exact = 1000.0 + 1000.0 * (factor - 1.0) + 1.0;
         let got = f64::from(flow.conn.cwnd_pkts);
         assert!((got - exact).abs() <= 2.0, "{level}: {got} {exact}");
@@ -274,7 +274,7 @@ fn mpcp_skips_incomplete_groups_and_accepts_reordered_pieces() {
     assert!(falls < 1000, "{falls}");
     // the piece on packet 4 is missing, so the level is not known
     assert!(after(&[answer(5, 0b11_00_11)]) > 1000);
-    // the missing piece arrives later, in an answer of its own
+    // the missing piece arrives later, in a separate answer
     assert_eq!(after(&[answer(5, 0b11_00_11), answer(4, 0b11)]), falls);
     // the three pieces arrive in three answers, in reverse order
     assert_eq!(after(&[answer(5, 3), answer(4, 3), answer(3, 3)]), falls);

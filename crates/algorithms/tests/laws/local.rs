@@ -63,8 +63,8 @@ fn word(give: u64, take: u64, output: u64, flows: u32) -> Monitor {
 
 #[test]
 fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip() {
-    // five flows with different windows that fill 1 MB/s in 800 ms; together they grow by the spare
-    // bandwidth S
+    // five flows with different windows fill 1 MB/s with RTTs of 800 ms; together they grow by the
+    // spare bandwidth S
     let (rtt_ms, output) = (800, 1_000_000u64);
     for (raise, cut) in [(400_000, 0), (30_000, 0), (0, 0), (0, 90_000), (0, 400_000)] {
         let shuffle = 100_000u64.saturating_sub(raise + cut);
@@ -83,7 +83,7 @@ fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip
         let (sum, spare) = (changes.iter().sum::<f64>(), raise as f64 - cut as f64);
         let wanted = spare * 0.8 / PKT_BYTES;
         assert!((sum - wanted).abs() < 5.0, "{sum} packets, not {wanted}");
-        // the shuffled traffic makes windows more equal
+        // the traffic that XCP shuffles makes windows more equal
         if raise + cut < 50_000 {
             assert!(changes[0] > 0.0 && changes[4] < 0.0, "{changes:?}");
         }
@@ -104,7 +104,7 @@ fn mpcp_pep_grows_and_falls_by_the_raw_load_factor() {
     let wanted = 200.0 * (1.0625f64.powi(4) - 1.0) + 13.3;
     assert!((wanted - 1.1..wanted + 1.1).contains(&at_80), "{at_80}");
     assert!(of(90) < at_80 && of(90) > 11.0);
-    // (5/4)^4 would be more than a doubling, which is the limit
+    // growth by (5/4)^4 would more than double the window, and doubling is the limit
     let low = of(50);
     assert!((212.0..214.0).contains(&low), "{low}");
     assert_eq!(of(20), low);
@@ -127,8 +127,8 @@ fn vcp_pep_grows_below_80_per_cent_adds_below_100_and_falls_by_an_eighth_from_th
         };
         Led::new("vcp_pep", 200, 800, load).round()
     };
-    // growth by (17/16)^4; by a tenth of a fair share, which is 666.7/5 packets; and a reduction by
-    // an eighth
+    // the window grows by (17/16)^4 and by a tenth of a fair share, 666.7/5 packets, or falls by an
+    // eighth
     for (percent, wanted) in [(0, 54.9), (79, 54.9), (80, 13.3), (99, 13.3), (100, -25.0)] {
         assert!(
             (of(percent) - wanted).abs() < 1.1,
@@ -139,8 +139,8 @@ fn vcp_pep_grows_below_80_per_cent_adds_below_100_and_falls_by_an_eighth_from_th
     assert_eq!(of(500), of(100));
 }
 
-/// Monitor of a link of 1 MB/s and 800 ms, 533 packets per round trip, of which `used` bytes per
-/// second are in use.
+/// Monitor data of a link of 1 MB/s and 800 ms, which is 533 packets per round trip; `used` bytes
+/// per second are in use.
 fn link(used: u64, flows: u32, opening: u32) -> Monitor {
     Monitor {
         demand_bytes: used / 5,
@@ -168,10 +168,10 @@ fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
 fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
     for control in CONTROLS {
         for (used, flows, opening, wanted) in [
-            (0, 0, 1, 533),        // a single flow gets all of an idle link
+            (0, 0, 1, 533),        // a single flow gets the whole capacity of an idle link
             (0, 0, 5, 106),        // each of five connections that are being opened gets a fifth
-            (400_000, 1, 1, 266),  // a flow gets at most its share of the whole capacity
-            (900_000, 1, 1, 53),   // a flow gets at most its share of what is left
+            (400_000, 1, 1, 266),  // a flow gets at most an equal share of the whole capacity
+            (900_000, 1, 1, 53),   // a flow gets at most an equal share of the unused capacity
             (1_000_000, 3, 1, 10), // nothing is
             (0, 0, 0, 10),         // the monitor did not see the connection's SYN
         ] {
@@ -250,7 +250,7 @@ fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_p
             led.cc.on_monitor(&mut led.conn, &led.monitor);
             led.cc.event(&mut led.conn, Event::TxStart);
             let window = led.conn.cwnd_pkts;
-            // two packets are sent, and the window stays as it was
+            // two packets are sent, and the window is the same as before
             led.conn.sent_pkts += 2;
             led.conn.snd_nxt += 2 * led.conn.mss_bytes;
             led.conn.app_queued_bytes = 0;

@@ -18,12 +18,13 @@ fn bic_searches_for_w_max_by_quarters_of_the_gap_of_at_most_16_packets() {
     // expected ACKs until cwnd grows: packets per packet of growth, halved for delayed ACKs, plus
     // one
     for (cwnd, pkts) in [
-        (800, 800 / 16),       // the gap to w_max is 200: linear growth
-        (960, 960 / 10),       // a quarter of the gap, 40
-        (992, 992 / 2),        // a quarter of the gap, 8
-        (996, 996 * 20 / 4),   // the last four packets take 20 windows
-        (1003, 1003 * 5),      // the first four packets beyond w_max take as long
-        (1010, 1010 * 3 / 10), // then BIC grows by a third of the distance
+        (800, 800 / 16),     // the gap to w_max is 200: linear growth
+        (960, 960 / 10),     // a quarter of the gap, 40
+        (992, 992 / 2),      // a quarter of the gap, 8
+        (996, 996 * 20 / 4), // the last four packets take 20 windows
+        // the first four packets above w_max take as long as the last four below it
+        (1003, 1003 * 5),
+        (1010, 1010 * 3 / 10), // then BIC grows by a third of the distance to w_max per window
         (1048, 1048 / 16),     // beyond a distance of 16 * 3 growth is linear again
     ] {
         assert_eq!(bic_acks(&[], 1000, cwnd), pkts / 2 + 1, "{cwnd}");
@@ -181,7 +182,7 @@ fn highspeed_halves_what_slow_start_lost_and_carries_growth_over() {
     let mut flow = Flow::counting_acks("highspeed", &[], 1000, 2);
     assert_eq!(flow.cc.ssthresh(&mut flow.conn), 500);
     flow.conn.cwnd_cnt = 995;
-    flow.ack(1, 100); // a window of 1000 grows by 8 packets per window
+    flow.ack(1, 100); // at 1000 packets, cwnd grows by 8 packets per window
     assert_eq!((flow.conn.cwnd_pkts, flow.conn.cwnd_cnt), (1001, 3));
 }
 
@@ -194,7 +195,7 @@ fn deliver(flow: &mut Flow, acks: u32, gap_us: u64, rtt_ms: u64) {
     }
 }
 
-/// The window after a reduction that no loss caused.
+/// The window after a reduction without a loss.
 fn reduced(flow: &mut Flow) -> u32 {
     flow.conn.ssthresh_pkts = flow.cc.ssthresh(&mut flow.conn);
     flow.cc.event(&mut flow.conn, Event::CompleteCwr);

@@ -61,11 +61,11 @@ fn a_connection_is_being_opened_until_a_whole_load_interval_has_seen_its_data() 
     assert_eq!(link.until(1700).opening, 20);
     link.until(1850);
     link.leaves(0..15, 1500, 0);
-    link.leaves(0..15, 52, 0); // packets without data do not count as data of a connection
+    link.leaves(0..15, 52, 0); // packets without data do not count as a connection's first data
     let at_once = link.until(1850);
     assert_eq!((at_once.opening, at_once.present), (20, 20));
-    // until 2000 ms the monitor has seen the data for a part of an interval, from 2200 ms on for a
-    // whole one
+    // until 2000 ms the monitor has seen the new data only in a part of an interval, from 2200 ms
+    // on in a whole interval
     assert_eq!(link.until(2150).opening, 20);
     assert_eq!(link.until(2250).opening, 5);
     // connections that never send are forgotten, after at least two intervals and at most four
@@ -84,7 +84,7 @@ fn a_connection_is_present_for_two_intervals_after_its_last_data() {
     assert_eq!(link.until(2550).present, 40);
     let later = link.until(2600);
     assert_eq!((later.flows, later.present), (10, 40));
-    // flows 0 to 9 sent data in the interval that began at 1600 ms, the other flows in the one
+    // flows 0 to 9 sent data in the interval that began at 1600 ms, the other flows in the interval
     // before
     assert_eq!(link.until(3250).present, 10);
     assert_eq!(link.until(4900).present, 0);

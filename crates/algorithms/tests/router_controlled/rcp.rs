@@ -1,5 +1,5 @@
-//! RCP: the router's rate follows its law, whatever calls the router, and a sender paces at that
-//! rate.
+//! RCP: the router's rate follows its law, whether packets or a timer call the router, and a sender
+//! paces at that rate.
 
 use super::{rcp, Router, S};
 use headway_algorithms::{Conn, ControlInstance, PacketView};
@@ -46,8 +46,8 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     .arrive(&mut router.link, &packet, Some(&mut fields));
                 router.queue(queue_bytes);
                 now_ns += lasts_ns;
-                // packets that leave after a slot's end count in part; these came at the start of
-                // the slot
+                // packets that leave after the slot's end count partly in that slot; these packets
+                // arrived when the slot began
                 let y = f64::from(bytes / 2 * 2) / (lasts_ns as f64 / S);
                 let (t, d) = (lasts_ns as f64 / 1e3, law.rtt_us);
                 let sample = f64::from(rtt_us);
@@ -70,7 +70,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     "slot {k} of {rate_bps} {rtt_us}: {rate}, by the law {}",
                     law.rate
                 );
-                // start from the router's values again, so that errors do not accumulate
+                // continue from the router's values, so that rounding errors do not accumulate
                 law.rate = rate;
                 law.rtt_us = router.counter("rtt_us") as f64 + 0.5;
             }

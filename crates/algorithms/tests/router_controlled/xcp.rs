@@ -51,8 +51,7 @@ fn drive(router: &mut Router, flows: &[Flow], from_ns: u64, to_ns: u64) -> Vec<f
     }
 }
 
-/// Bound on the sum of random errors that rounding to multiples of 2 causes: six standard
-/// deviations.
+/// Upper bound of the sum of random rounding errors to multiples of 2 B/s: six standard deviations.
 fn rounding(pkts: f64) -> f64 {
     6.0 * pkts.sqrt() * 2.0 / 12f64.sqrt() + 2.0
 }
@@ -76,8 +75,8 @@ fn xcp_assigns_in_an_interval_what_its_law_gives() {
         let law = 0.4 * (capacity - capacity * load) - 0.226 * f64::from(queue_bytes) / 0.1;
         // the tolerance is one packet: an interval has a whole number of packets
         assert!((meant - law).abs() < 0.4 * 1500.0 / 0.1, "{meant} {law}");
-        // the router does not assign what belongs to the part of the interval before the first
-        // packet
+        // before its first packet an interval has nothing to assign its changes to, so that part is
+        // missing
         let pools = law.abs() + (0.1 * capacity * load - law.abs()).max(0.0);
         let pkts = capacity * load * 0.1 / 1500.0;
         assert!(
@@ -121,7 +120,7 @@ fn a_flow_that_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     assert!(came[0] <= 0.0 && came[1] > 100_000.0, "{came:?}");
 }
 
-/// A router that saw no traffic assigns alpha C in an interval. A header that represents a whole
+/// A router that saw no traffic can assign alpha C in an interval. A header whose X is a whole
 /// interval gets all of it, and no header gets more.
 #[test]
 fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
@@ -143,7 +142,7 @@ fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
             "{x_ns}: {} {wanted}",
             came.delta
         );
-        // the following packets get only what is left of the pool
+        // later packets get only what is left in the pool of this interval
         let rest: i32 = (0..20)
             .map(|_| Xcp::from(router.pass(1500, first.into())).delta)
             .sum();
@@ -226,7 +225,7 @@ proptest! {
         // microsecond
         let bound = 4.0 + 1e-6 * (0.4 * (capacity + y)) + 1.1e-3 * 0.226 * q / (rtt_us / 1e6);
         prop_assert!((meant - law).abs() <= bound, "{} {} {}", meant, law, bound);
-        // the share of one packet, which represents a part of the interval's sums
+        // tolerance: the share of one packet, which represents a part of the interval's sums
         let shuffle = (0.1 * y - law.abs()).max(0.0);
         let (give, take) = (shuffle + law.max(0.0), shuffle + (-law).max(0.0));
         prop_assume!(give.max(take) / 4.0 < 1e9);
@@ -300,7 +299,7 @@ fn xcps_window_after_idle_times_is_at_most_its_first() {
         (4, true, 10, 4),
         (4, true, 3, 3),
         (0, true, 10, 10),
-        (1, false, 10, 10), // the window is Reno's, because no router answers
+        (1, false, 10, 10), // (1, false, 10, 10): the window is Reno's, because no router answers
     ] {
         let tunables = vec![("initial_pkts".to_owned(), initial_pkts)];
         let mut control = ControlInstance::new("xcp", None, &tunables).unwrap();

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::summary::Summary;
 
-/// A summary that another thread can read.
+/// The emulator's summary, which another thread can read while the emulator runs.
 #[derive(Clone)]
 pub struct Live(Arc<Mutex<Summary>>);
 
-/// Lets another thread set the time at which schedules and traces start.
+/// A handle with which another thread sets the time at which schedules and traces start.
 #[derive(Clone, Default)]
 pub struct Begin(Arc<AtomicU64>);
 
@@ -20,7 +20,7 @@ impl Begin {
         self.0.store(time_ns, Ordering::Relaxed);
     }
 
-    /// Returns and clears the start time that another thread has set; 0 if none has.
+    /// Returns and clears the start time that another thread has set; 0: no thread has set one.
     pub(super) fn take_ns(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
@@ -31,12 +31,12 @@ impl Live {
         Live(Arc::new(Mutex::new(summary)))
     }
 
-    /// Makes a summary available to other threads.
+    /// Publishes a new summary for other threads.
     pub(super) fn publish(&self, summary: &Summary) {
         *self.0.lock().unwrap_or_else(|e| e.into_inner()) = summary.clone();
     }
 
-    /// The most recent summary.
+    /// The summary that the emulator published last.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()

@@ -1,4 +1,5 @@
-//! The event loop: one thread that reads, waits and writes.
+//! The emulator's event loop: one thread that reads packets, waits until they are due, and writes
+//! them.
 
 mod live;
 mod packets;
@@ -22,29 +23,31 @@ use crate::summary::Summary;
 pub use live::{Begin, Live};
 use slot::Slot;
 
-/// Longest sleep of the thread. It checks the stop flag after each sleep.
+/// Longest sleep of the thread. The thread checks the stop flag after each sleep.
 const NAP_NS: u64 = 50_000_000;
-/// Interval at which the summary for other threads is updated.
+/// How often the thread updates the summary for other threads.
 const PUBLISH_NS: u64 = 250_000_000;
-/// Shortest sleep without polling; shorter ones cost more than they save.
+/// Shortest sleep. For a shorter time the thread polls, because such a sleep costs more than it
+/// saves.
 const SHORTEST_SLEEP_NS: u64 = 20_000;
-/// Largest amount of unused polling time that is kept for later.
+/// Largest amount of unused polling time that the thread may save for later.
 const SPIN_CREDIT_NS: i64 = 50_000_000;
 
 struct Device {
     fd: OwnedFd,
-    /// Number of the direction in which packets from this host go.
+    /// Number of the direction in which packets from this host travel.
     direction: usize,
     alive: bool,
-    /// When the last packet to the host was due, and when it was delivered.
+    /// When the last packet to the host was due, and when the emulator delivered it.
     last_due_ns: u64,
     last_delivered_ns: u64,
     /// Whether the last packet to the host may have woken a program: it had data or opened a
     /// connection.
     last_wakes: bool,
-    /// Time from when the last packet to the host was due until the program sent its first data.
+    /// Time from when the last packet to the host was due until a program on the host answered with
+    /// its first data.
     program_late_ns: Option<u64>,
-    /// The host's access link, if it has one.
+    /// The host's access link, if the host has one.
     access: Option<Wire>,
 }
 
@@ -205,13 +208,13 @@ impl Emulator {
         })
     }
 
-    /// Access to the summary for another thread.
+    /// Returns a handle with which another thread reads the summary.
     #[must_use]
     pub fn live(&self) -> Live {
         self.live.clone()
     }
 
-    /// Lets another thread restart schedules and traces.
+    /// Returns a handle with which another thread restarts schedules and traces.
     #[must_use]
     pub fn begin(&self) -> Begin {
         self.begin.clone()
@@ -272,7 +275,7 @@ impl Emulator {
         Ok(self.summary.clone())
     }
 
-    /// How long to wait for packets, and whether this time is spent polling.
+    /// Decides how long to wait for packets, and whether the thread polls meanwhile.
     fn sleep(&self, now_ns: u64, credit_ns: i64) -> (u64, bool) {
         let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
         let turns_ns = self.directions.iter().filter_map(Direction::turn_ns);
@@ -290,7 +293,7 @@ impl Emulator {
         }
     }
 
-    /// Starts schedules and traces anew if another thread has set their start time.
+    /// Restarts schedules and traces if another thread has set their start time.
     fn begin_anew(&mut self) {
         let begin_ns = self.begin.take_ns();
         if begin_ns > 0 {
@@ -301,7 +304,7 @@ impl Emulator {
         }
     }
 
-    /// Updates the summary and makes it available to other threads.
+    /// Updates the summary and publishes it for other threads.
     fn account(&mut self, now_ns: u64, cpu_ns: u64, wait_ns: Option<u64>) {
         let summary = &mut self.summary;
         summary.end_ns = now_ns;

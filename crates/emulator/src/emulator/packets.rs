@@ -1,5 +1,6 @@
-//! Path of a packet through the emulator. It is read from a device, offered to its link, held or in
-//! flight, and written to the device of its destination; or it is logged as dropped.
+//! The path of a packet through the emulator. The emulator reads the packet from a device and
+//! offers it to the link of its direction. The packet then waits in the link or is in flight. At
+//! the end the emulator writes it to the destination's device, or logs that it was dropped.
 
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
@@ -16,9 +17,9 @@ use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
 use crate::packet::{set_ecn, Header};
 
-/// Number of packets that are read from one device before other devices get their turn.
+/// How many packets are read from one device before other devices get their turn.
 const READ_BATCH: usize = 64;
-/// Largest number of packets in the emulator at once.
+/// Largest number of packets that may be in the emulator at the same time.
 const MAX_PACKETS: usize = 1 << 20;
 
 /// Packets that a program sends within this time after it was woken by a packet count as answers to
@@ -28,7 +29,7 @@ const PROMPT_NS: u64 = 300_000;
 const COPY: u8 = 2;
 
 impl Emulator {
-    /// Delivers all packets that are due; returns the time after that.
+    /// Delivers all packets that are due. Returns the time when that is done.
     pub(super) fn deliver_due(&mut self) -> u64 {
         loop {
             let now_ns = clock::monotonic_ns();
@@ -75,9 +76,9 @@ impl Emulator {
 
     /// Reads the host's answers to a packet that was just delivered. The host's TCP processes a
     /// packet within the call that delivers it, so its answers wait in the device when the call
-    /// returns. They join their link at the time at which the packet was due. The emulator's
-    /// lateness and the host's processing time therefore do not shift answers against each other,
-    /// so even a queue of a few packets gets them in the exact order. Packets that a program sends
+    /// returns. They are offered to their link as of the time at which the packet was due. So
+    /// neither a late emulator nor the host's processing time changes the times between answers,
+    /// and even a queue of a few packets gets them in the exact order. Packets that a program sends
     /// within [`PROMPT_NS`] after it was woken also count as answers: ACKs that a reader causes,
     /// and data after a packet with data or after one that opens a connection.
     fn read_answers(&mut self, number: usize, due_ns: u64) {
@@ -88,21 +89,21 @@ impl Emulator {
         }
     }
 
-    /// Reads packets from a device and offers them to the link.
+    /// Reads packets from a host's device and offers them to their link.
     pub(super) fn read(&mut self, number: usize) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, None) {
                 return;
             }
-            // deliver due packets before the rest of the batch is read
+            // deliver packets that are due before reading more
             if self.due.peek().is_some() {
                 self.deliver_due();
             }
         }
     }
 
-    /// Reads a packet from a device and offers it to the link as of `at_ns`, or as of now if that
-    /// is None. Returns whether a packet was read.
+    /// Reads a packet from a host's device and offers it to its link as of the time `at_ns`; None:
+    /// the present time. Returns whether a packet was read.
     fn read_one(&mut self, number: usize, at_ns: Option<u64>) -> bool {
         let Some(slot) = self.take_slot() else {
             self.overflow(number);
@@ -139,8 +140,8 @@ impl Emulator {
         Some(self.slots.len() - 1)
     }
 
-    /// Reads and drops a packet when no slot is free, since otherwise epoll would report the device
-    /// forever.
+    /// Reads a packet and drops it, because the emulator has no free slot for it. If the packet
+    /// were not read, epoll would report the device again and again.
     fn overflow(&mut self, number: usize) {
         let mut bytes = [0; 1];
         if rustix::io::read(&self.devices[number].fd, &mut bytes).is_ok() {
@@ -157,7 +158,7 @@ impl Emulator {
         }
     }
 
-    /// Offers the packet in a slot to its link, as of `at_ns`, or as of now if that is None.
+    /// Offers the packet in a slot to its link as of the time `at_ns`; None: the present time.
     /// Returns whether the slot is still in use.
     fn offer(&mut self, number: usize, slot_number: usize, at_ns: Option<u64>) -> bool {
         let slot = &mut self.slots[slot_number];
@@ -180,8 +181,8 @@ impl Emulator {
         let now_ns = access
             .as_mut()
             .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
-        // first process the packets that the link kept (Outcome::Held) and that leave it or are
-        // dropped before now_ns
+        // First process those packets held by the link (Outcome::Held) that leave it or are dropped
+        // before now_ns.
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
         // the times at which packets are offered to a link must not decrease
@@ -235,10 +236,10 @@ impl Emulator {
         in_use
     }
 
-    /// When the host sent the packet that was just read from its device. An answer counts as sent
-    /// when the packet that it answers was due. If a program answers with several packets of data,
-    /// the first of them counts as sent at that time. The other packets keep their distance in time
-    /// to the first, since the program's TCP may pace them.
+    /// Returns when the host sent the packet that was just read from its device. An answer counts
+    /// as sent when the packet that it answers was due. If a program answers with several packets
+    /// of data, only the first of them counts as sent at that time. The others follow at the
+    /// intervals at which they were read, because the host's TCP may pace them.
     fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
         let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
         if now_ns - device.last_delivered_ns >= PROMPT_NS {
@@ -253,8 +254,8 @@ impl Emulator {
         }
     }
 
-    /// Acts on the link's result for a packet: delivers it later, waits, or drops it. Returns
-    /// whether its slot is still in use.
+    /// Does with a packet what its link has decided: delivers it later, keeps it, or drops it.
+    /// Returns whether the packet's slot is still in use.
     fn follow(&mut self, slot_number: usize, outcome: Outcome) -> bool {
         let slot = &mut self.slots[slot_number];
         let carried = match outcome {
@@ -287,7 +288,7 @@ impl Emulator {
         true
     }
 
-    /// Processes the held packets that have left the link or were dropped by now.
+    /// Processes the held packets that have left their link or were dropped until now.
     fn take_turns(&mut self, at: usize, now_ns: u64) {
         while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
             let number = id as usize;

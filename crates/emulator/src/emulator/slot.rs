@@ -1,25 +1,25 @@
-//! A packet in the emulator.
+//! Slots, each of which stores one packet while it is in the emulator.
 
 use crate::log::Row;
 use crate::packet::mark;
 
 const MARKED: u8 = 1;
 
-/// A packet in the emulator, and what is known about its path.
+/// A packet in the emulator, with its row of the log.
 #[derive(Clone, Default)]
 pub(super) struct Slot {
     pub bytes: Vec<u8>,
     pub row: Row,
     pub to: usize,
     pub extra_delay_ns: u64,
-    /// Whether the link holds the packet.
+    /// Whether the link holds the packet (Outcome::Held).
     pub held: bool,
     /// Whether the packet may wake a program: it has data or opens a connection.
     pub wakes: bool,
 }
 
 impl Slot {
-    /// Marks the packet with CE, and notes that in its row of the log.
+    /// Marks the packet with CE, and records this in the packet's row of the log.
     pub fn mark(&mut self) {
         mark(&mut self.bytes);
         self.row.flags |= MARKED;

@@ -1,4 +1,4 @@
-//! Two hosts in separate network namespaces that exist only during the test.
+//! Helpers of tests: hosts in network namespaces that exist only during the test.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,11 +33,12 @@ fn new_namespace() -> Result<(), String> {
         .map_err(|e| format!("no network namespace: {e}"))
 }
 
-/// A network namespace with a TUN device.
+/// A host for a test: a network namespace with a TUN device.
 pub struct Namespace(File);
 
 impl Namespace {
-    /// Creates a namespace with `address` on its device and a default route through it.
+    /// Creates a namespace whose TUN device has `address`, with a default route through this
+    /// device.
     pub fn new(address: &str) -> (Namespace, OwnedFd) {
         let address = address.to_owned();
         thread::spawn(move || {
@@ -53,8 +54,8 @@ impl Namespace {
                 assert!(status.unwrap().success(), "ip {command}");
             }
             for (name, value) in [
-                // the kernel allows Reno in every namespace; tests with another control set it per
-                // socket
+                // the kernel allows Reno in every namespace; tests of other congestion controls set
+                // them on their sockets
                 ("tcp_congestion_control", "reno"),
                 ("tcp_rmem", "4096 131072 268435456"),
                 ("tcp_wmem", "4096 16384 268435456"),

@@ -34,7 +34,7 @@ fn shown(value: &Json) -> String {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object `value`, whose place in the document is `at`.
+    /// Returns the fields of the object `value`; `at` is the object's place in the document.
     pub(super) fn of(value: &'a Json, at: &'a str) -> Result<Fields<'a>, Refused> {
         match value {
             Json::Object(map) => Ok(Fields {
@@ -181,7 +181,7 @@ pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, 
 }
 
 /// Parses an algorithm that is written as text with options, or as an object with its name and
-/// tunables; `find` checks it.
+/// tunables; `find` checks the algorithm.
 pub(super) fn algorithm(
     written: &Json,
     at: &str,

@@ -29,8 +29,8 @@ const OF_TEXT: [&str; 6] = [
 
 type Field = (&'static str, &'static str, Kind);
 
-/// Applications that consist of numbers only. Each entry has the kind, and for each field its name
-/// in an experiment, its name in a scenario, and its type.
+/// Applications whose settings are numbers only. Each entry has the application's kind and its
+/// fields; each field has its name in an experiment, its name in a scenario, and its type.
 const APPS: [(&str, &[Field]); 4] = [
     ("bulk", &[("size", "bytes", Kind::Size(1, MAX_BYTES))]),
     (
@@ -54,7 +54,7 @@ const APPS: [(&str, &[Field]); 4] = [
     ),
 ];
 
-/// The name of a flow option in a scenario, with its unit last.
+/// The name that a flow's option has in a scenario, with its unit last.
 fn scenario_name(option: &str, kind: Kind) -> String {
     let unit = match kind {
         Kind::Rate => "_bps",
@@ -69,8 +69,8 @@ fn scenario_name(option: &str, kind: Kind) -> String {
     }
 }
 
-/// A flow's name: the given name, or that of its control (or "voip", "cbr") followed by the flow's
-/// number.
+/// A flow's name: the name that the user gave, or the name of its control (or "voip", "cbr")
+/// followed by the flow's number.
 #[must_use]
 pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number: usize) -> String {
     match (own.filter(|own| !own.is_empty()), control, is_voip) {
@@ -82,8 +82,8 @@ pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number
 }
 
 /// Converts a flow to the scenario's form. `start_ns` gives the start of a flow that sets none. The
-/// second result is the flow's application; None if the caller passes it, because its data is not
-/// in the document.
+/// second result is the flow's application; None if the application's data is not in the document,
+/// so that the caller must pass it.
 pub(super) fn flow(
     fields: &Fields<'_>,
     number: usize,

@@ -37,10 +37,11 @@ pub(super) const LINK: [&str; 13] = [
 ];
 const KEEP: &str = "keep";
 const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
-/// How a schedule writes the rate of a link that is down.
+/// How a schedule writes that a link is down, in the place of a rate.
 const DOWN: &str = "down";
 
-/// The fields that describe one direction of a link, and its delay.
+/// The fields of the document that describe one direction of a link, and the delay of that
+/// direction.
 pub(super) type Way<'a> = (Fields<'a>, u64);
 
 /// The fields of the reverse link: those in `reverse`, or a copy of the forward link's fields.
@@ -130,7 +131,8 @@ pub(super) fn named(named: Named) -> Json {
     }
 }
 
-/// The router of `quick_start`, followed by those of `routers`.
+/// The router that the field `quick_start` describes, followed by the routers of the field
+/// `routers`.
 fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     let mut all = vec![];
     let at = fields.place("quick_start");

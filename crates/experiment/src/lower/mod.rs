@@ -2,8 +2,9 @@
 //! the engine: quantities in SI units, queue limits in bytes or packets, a link for each direction,
 //! a start for every flow.
 //!
-//! The caller passes data from files and from workloads (exchanges, sessions). It checks each
-//! value. It does not check relations between fields again, which the typed models have checked.
+//! The caller passes data from files and from workloads (exchanges, sessions). This module checks
+//! each value. It does not check relations between fields, because the typed models have checked
+//! them.
 
 mod fields;
 mod flow;
@@ -44,7 +45,7 @@ const WHOLE: [&str; 10] = [
     "capture",
 ];
 
-/// The output of a run that is requested, in addition to the experiment's fields.
+/// The requested output of a run, which is not part of the experiment.
 #[derive(Clone, Debug)]
 pub struct Outputs {
     /// Times at which the batches end, if a digest is requested.

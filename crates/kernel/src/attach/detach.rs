@@ -1,4 +1,5 @@
-//! Detaches controls: removes their links and pins, and restores the defaults of namespaces.
+//! Detaches congestion controls: removes their BPF links and pins, and restores the default
+//! congestion controls of namespaces.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -18,11 +19,11 @@ use crate::objects::load;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// The control that becomes a namespace's default if no recorded control can be restored; every
-/// kernel has Reno.
+/// The congestion control that becomes a namespace's default if the recorded one cannot be
+/// restored. Every kernel has Reno.
 const BUILT_IN: &str = "reno";
 
-/// A namespace's default control that was restored, or would be in a dry run.
+/// A namespace whose default congestion control was restored. In a dry run, it would be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The namespace.
@@ -31,36 +32,38 @@ pub struct Restored {
     pub control: String,
 }
 
-/// What was detached and restored, or would be in a dry run.
+/// The congestion controls that were detached and the defaults that were restored. In a dry run,
+/// those that would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The kernel's names of the detached controls.
+    /// The kernel's names of the detached congestion controls.
     pub detached: Vec<String>,
-    /// The namespaces whose default is restored.
+    /// The namespaces whose default congestion control is restored.
     pub restored: Vec<Restored>,
 }
 
 /// What to detach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// A control, by the kernel's name for it.
+    /// A congestion control, by its name in the kernel.
     Control(&'a str),
-    /// The programs at a device, given as `namespace:device`.
+    /// All eBPF programs of Headway at a device, which is given as `namespace:device`.
     Device(&'a str),
     /// Everything of Headway.
     All,
 }
 
-/// What to detach, and which defaults to restore.
+/// The plan of a `detach` command: what to detach, and which default congestion controls to
+/// restore.
 struct Plan {
     attachments: Vec<Attachment>,
-    /// Programs at cgroups and devices to detach. If the target is a control: the programs that
-    /// belong to it.
+    /// The eBPF programs at cgroups and devices to detach. If the target is a congestion control,
+    /// these are the programs that belong to it.
     hooks: Vec<Hook>,
     defaults: Vec<(Netns, String)>,
 }
 
-/// Returns what [`detach`] would do now, and changes nothing.
+/// Returns what [`detach`] would detach and restore now, and changes nothing.
 ///
 /// # Errors
 /// As `detach`.
@@ -98,8 +101,8 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
         Target::All => None,
     };
     let found = inventory::find()?;
-    // this also selects controls that are detached but still in use, because a namespace may have
-    // one as its default
+    // The list also has congestion controls that are detached but still in use, because a namespace
+    // may have such a control as its default.
     let wanted: Vec<Attachment> = found
         .iter()
         .filter(|a| name.is_none_or(|name| a.name == name))
@@ -111,18 +114,18 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
             control != name && found.iter().any(|a| a.attached && a.name == control)
         })
     };
-    // for a namespace without a record, the first namespace's default is restored, which new
-    // namespaces inherit
+    // A namespace without a record gets the default of the first network namespace, because a new
+    // namespace inherits that default.
     let first = Netns::find("/proc/1/ns/net")
         .or_else(|_| Netns::find("/proc/self/ns/net"))
         .and_then(|n| {
             n.default_control()
-                .attempt("read the default congestion control")
+                .attempt("read the first namespace's default congestion control")
         });
     let first = first.ok();
     let mut defaults = Vec::new();
     for netns in netns::all() {
-        // skip a namespace that was removed meanwhile
+        // The namespace may have been removed since it was listed, so an error is ignored.
         let Ok(now) = netns.default_control() else {
             continue;
         };
@@ -166,8 +169,8 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
     })
 }
 
-/// Finds a device's `namespace:device` from its name, in the given namespace or in any. The device
-/// may have been renamed or removed since a program was attached.
+/// Returns `namespace:device` for a device name. Searches the given namespace, or all namespaces.
+/// Also finds devices that were renamed or removed after a program had been attached to them.
 ///
 /// # Errors
 /// No such device exists, and nothing was attached to one.
@@ -191,7 +194,7 @@ pub fn place(netns: Option<&str>, device: &str) -> Result<String, Failure> {
     }
 }
 
-/// Plans to detach the programs at a device.
+/// Returns the plan that detaches all eBPF programs at a device.
 fn plan_of_device(place: &str) -> Result<Plan, Failure> {
     let mut hooks = hooks::find()?;
     let here: Vec<Vec<u32>> = hooks
@@ -199,8 +202,9 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
         .filter(|hook| hook.place == place)
         .map(|hook| hook.map_ids.clone())
         .collect();
-    // detach a monitor's second program, which sees packets leave, together with the first. It is
-    // found by the maps that both share, because it may have recorded an old name of the device
+    // A monitor has two programs, and both are detached together. The second one, which sees
+    // packets leave, is found by the maps that it shares with the first, because its recorded
+    // device name may be old.
     hooks.retain(|hook| {
         hook.place == place || routers::watches_departures(hook) && here.contains(&hook.map_ids)
     });
@@ -216,8 +220,8 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
     })
 }
 
-/// Detaches a control, the programs at a device, or all of Headway's. Sockets keep a detached
-/// control until they close; new sockets cannot choose it.
+/// Detaches a congestion control, the eBPF programs at a device, or everything of Headway. Open
+/// sockets keep a detached congestion control until they close. New sockets cannot choose it.
 ///
 /// # Errors
 /// Nothing is attached under that name or at that device; the kernel refuses.
@@ -234,7 +238,8 @@ pub fn detach(target: Target<'_>) -> Result<Outcome, Failure> {
     Ok(outcome(&plan))
 }
 
-/// Like [`detach`] for a control, but the caller already holds the lock.
+/// Detaches one congestion control like [`detach`], but does not take Headway's lock, which the
+/// caller already holds.
 pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), Failure> {
     carry_out(&make_plan(Target::Control(name))?, lock)?;
     forget(name, lock)
@@ -253,7 +258,7 @@ fn carry_out(plan: &Plan, lock: &Lock) -> Result<(), Failure> {
     routers::forget_gone(lock)
 }
 
-/// Removes a control's pin and records.
+/// Removes the pin of a congestion control and the records that belong to it.
 fn forget(name: &str, lock: &Lock) -> Result<(), Failure> {
     let pin = rundir::pin_path(name);
     if rundir::pins().contains(&pin) {
@@ -264,19 +269,19 @@ fn forget(name: &str, lock: &Lock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Detaches programs at the devices of namespaces that are about to be removed. Otherwise their
-/// pins would remain.
+/// Detaches the eBPF programs at the devices of namespaces that are about to be removed. Otherwise
+/// the programs' pins would remain.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     if load::missing().is_some() {
-        return Ok(()); // without the privilege, this process cannot have attached anything
+        return Ok(()); // a user who may not load eBPF programs cannot have attached any
     }
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| match hook.netns {
         Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
-        // the emulator's devices are gone, so only the recorded place identifies the namespace
+        // the device no longer exists, so only the recorded `namespace:device` names the namespace
         None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
             (hook.gone || routers::watches_departures(hook))
                 && namespaces.iter().any(|(_, name)| *name == label)
@@ -292,8 +297,8 @@ pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     routers::forget_gone(&lock)
 }
 
-/// Removes the records of namespaces whose default is no longer a control of Headway's: it was
-/// restored, or another process set a different one.
+/// Removes the records of namespaces whose default congestion control is no longer one of
+/// Headway's, because it was restored or because another process set a different one.
 pub(crate) fn forget_defaults(lock: &Lock) -> Result<(), Failure> {
     let attached = inventory::find()?;
     let namespaces = netns::all();
@@ -333,12 +338,12 @@ fn unregister(attachment: &Attachment) -> Result<(), Failure> {
         return bpf::delete_first_element(map.as_fd()).attempt(&what);
     };
     let Ok(link) = bpf::link_by_id(link_id) else {
-        return Ok(()); // the link was detached meanwhile: its last holder released it
+        return Ok(()); // the BPF link no longer exists, so its program is detached
     };
     match bpf::link_detach(link.as_fd()) {
         Ok(()) => Ok(()),
-        // this kernel detaches a link only when its last holder releases it; usually that is the
-        // pin
+        // This kernel detaches a BPF link only when the last reference to it is released. Usually
+        // the pin is the last reference.
         Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             drop(link);
             let pin = rundir::pin_path(&attachment.name);
@@ -347,7 +352,8 @@ fn unregister(attachment: &Attachment) -> Result<(), Failure> {
             }
             if bpf::link_by_id(link_id).is_ok() {
                 return Err(Failure::kernel_cannot(format!(
-                    "cannot {what}: a process holds its link, and this kernel detaches it only when that process ends"
+                    "cannot {what}: another process has its BPF link open, and this kernel \
+                     detaches it only when that process ends"
                 )));
             }
             Ok(())

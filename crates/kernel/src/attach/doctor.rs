@@ -1,5 +1,5 @@
-//! Checks which of the features that Headway needs this kernel has, by trying them instead of
-//! comparing versions.
+//! Checks whether this kernel has the features that Headway needs. It tries each feature and
+//! compares no versions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -17,25 +17,25 @@ use crate::objects::load;
 use crate::objects::{hints_object, objects, probe_object};
 use crate::system::{cgroup, sockets};
 
-/// One thing that Headway needs.
+/// One feature of the kernel that Headway needs, and whether the kernel has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Item {
     /// Its name.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
-    /// What the check found, or why the feature does not work, in one line.
+    /// One line: what the check of the feature found, or why the feature does not work.
     pub found: String,
-    /// How to get it, if it is missing.
+    /// How to get the feature if it is missing.
     pub remedy: Option<&'static str>,
 }
 
-/// The results of all checks.
+/// The results of all checks of `headwayctl doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The kernel's release.
+    /// The release of the running Linux kernel.
     pub kernel: String,
-    /// Whether nothing is missing.
+    /// Whether the kernel has every feature that Headway needs.
     pub ok: bool,
     /// All checks.
     pub items: Vec<Item>,
@@ -48,7 +48,7 @@ impl Report {
     }
 }
 
-/// What was found, or why the check failed.
+/// The result of a check: what was found, or why the check failed.
 type Found = Result<String, String>;
 
 const AS_ROOT: &str =
@@ -221,8 +221,9 @@ fn compiled() -> Found {
     Ok(format!("{} pairs of control and startup", objects.len()))
 }
 
-/// Whether the kernel compiles eBPF programs (JIT). Only the first network namespace can read the
-/// setting. In other namespaces, a program is loaded to see whether the kernel compiled it.
+/// Whether the kernel compiles eBPF programs (JIT). The setting net.core.bpf_jit_enable can be read
+/// in the first network namespace only. In other namespaces, the check loads a program and asks
+/// whether the kernel compiled it.
 fn jit() -> Found {
     let is_on = match fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
         Ok(text) => text.trim() != "0",
@@ -241,8 +242,8 @@ fn jit() -> Found {
     }
 }
 
-/// Loads the probe object with only some of its programs, and with the `struct_ops` maps that need
-/// no other program.
+/// Loads the eBPF object of the probes, but only the named programs, and only the `struct_ops` maps
+/// that need no further program.
 fn load_probe(programs: &[&str]) -> Result<libbpf_rs::Object, String> {
     let bytes = probe_object()?;
     let mut open = ObjectBuilder::default()
@@ -274,8 +275,8 @@ fn loads(programs: &[&str]) -> Found {
     load_probe(&all.into_iter().collect::<Vec<_>>()).map(|_| "loads".to_owned())
 }
 
-/// Checks that a control can be attached by a link, replaced and detached, as the attach and detach
-/// commands do.
+/// Checks that a congestion control can be attached by a BPF link, replaced and detached, as
+/// `headwayctl attach` and `detach` do.
 fn struct_ops() -> Found {
     let programs = ["probe_ssthresh", "probe_cong_avoid", "probe_undo_cwnd"];
     let mut objects = [load_probe(&programs)?, load_probe(&programs)?];
@@ -285,14 +286,14 @@ fn struct_ops() -> Found {
     let mut first = first.maps_mut().find(is_control).ok_or(missing)?;
     let mut second = second.maps_mut().find(is_control).ok_or(missing)?;
     let link = match first.attach_struct_ops() {
-        // the name is taken: another `doctor` runs this check at the same time
+        // another `doctor` runs this check at the same time and has attached this name already
         Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
             return Ok("attaches".to_owned())
         }
         other => other.map_err(|e| format!("does not attach: {e}"))?,
     };
-    // the kernel refuses this because the name is taken, but it prepares the map for the
-    // replacement below
+    // The kernel refuses to attach a second control of the same name. But the attempt makes libbpf
+    // fill in the second control's map, which link_update() below needs.
     let _ = second.attach_struct_ops();
     bpf::link_update(link.as_fd(), second.as_fd()).map_err(|e| format!("is not replaced: {e}"))?;
     link.detach()
@@ -327,8 +328,8 @@ fn available(control: &str) -> Found {
     }
 }
 
-/// Checks that a window of 100 Mbit/s times 200 ms fits into the buffers of sender and receiver. A
-/// buffer holds about half its size as payload.
+/// Checks that the largest allowed TCP buffers have room for a window of 100 Mbit/s times 200 ms.
+/// About half of a buffer's size is available for payload.
 fn buffers() -> Found {
     const BUFFER_BYTES: u64 = 4 << 20;
     let mut found = Vec::new();
@@ -341,21 +342,22 @@ fn buffers() -> Found {
             .and_then(|word| word.parse().ok())
             .unwrap_or(0);
         if most < BUFFER_BYTES {
-            return Err(format!("net.ipv4.{name} is at most {most} bytes"));
+            return Err(format!("the maximum in net.ipv4.{name} is {most} bytes"));
         }
         found.push(format!("{name} up to {} KiB", most / 1024));
     }
     Ok(found.join(", "))
 }
 
-/// Runs `work` on a thread in a new network namespace, which is removed with the thread.
+/// Runs `work` on a new thread in a new network namespace. The namespace is removed when the thread
+/// ends.
 fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             // SAFETY: affects this thread only.
             if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
                 let error = io::Error::last_os_error();
-                return Err(format!("no network namespace can be made: {error}"));
+                return Err(format!("cannot make a network namespace: {error}"));
             }
             work().map_err(text)
         });
@@ -365,9 +367,10 @@ fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
     })
 }
 
-/// Attaches a Quick-Start router to this thread's loopback.
+/// Attaches a Quick-Start router to the loopback device of this thread's namespace, to check that
+/// programs can be attached to devices.
 fn device_programs() -> io::Result<String> {
-    /// The loopback device's number in every namespace.
+    /// The interface index of the loopback device, the same in every namespace.
     const LOOPBACK: i32 = 1;
     let router = Trial::router("quick-start", 1_000_000, &[]);
     let router = router.map_err(|e| io::Error::other(e.message))?;

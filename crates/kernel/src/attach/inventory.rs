@@ -1,5 +1,5 @@
-//! Lists Headway's controls in the kernel, whichever process attached them. It finds them by
-//! walking the kernel's maps and links, not from records in files.
+//! Lists Headway's congestion controls in the kernel, whichever process attached them. To find
+//! them, it reads the kernel's lists of BPF maps and links. It needs no records in files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,57 +15,59 @@ use crate::objects::pair_of;
 use crate::objects::user_file::{Declared, DECLARED};
 use crate::system::rundir;
 
-/// The name of the `struct_ops` map in algorithms/port/bpf/control.h.
+/// The name of a congestion control's `struct_ops` map (algorithms/port/bpf/control.h).
 const MAP_NAME: &str = "hw_control";
-/// The kernel's structure around a `struct_ops` map's value.
+/// Names of two members of the structure in which the kernel returns the value of a `struct_ops` map.
 const COMMON: &str = "common";
 const DATA: &str = "data";
 /// `BPF_STRUCT_OPS_STATE_*`
 const STATE_IN_USE: u32 = 1;
-/// A program of a control.
+/// An eBPF program of a congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// The program's name.
+    /// The name of the eBPF program.
     pub name: String,
-    /// Number of runs while the kernel's statistics were on.
+    /// How often the eBPF program ran while the kernel's statistics (kernel.bpf_stats_enabled) were
+    /// on.
     pub runs: u64,
-    /// Time spent in the program while the kernel's statistics were on.
+    /// Time that the eBPF program ran while the kernel's statistics were on.
     pub run_time_ns: u64,
 }
 
-/// A control in the kernel.
+/// A congestion control of Headway that is in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attachment {
-    /// The control's name in the kernel.
+    /// The name of the congestion control in the kernel.
     pub name: String,
     /// The control.
     pub control: String,
     /// The startup.
     pub startup: Option<String>,
-    /// Values of the tunables it was loaded with. Tunables unknown to this build are left out.
+    /// The tunables' values with which the congestion control was loaded. Tunables that this build
+    /// of headwayctl does not know are left out.
     pub tunables: BTreeMap<String, u32>,
-    /// Id of its map.
+    /// Id of the congestion control's `struct_ops` map.
     pub map_id: u32,
-    /// Id of the link that keeps it attached.
+    /// Id of the BPF link that keeps the congestion control attached.
     pub link_id: Option<u32>,
-    /// Whether sockets can select the control. False: it was detached or replaced, and only the
-    /// sockets that already used it keep it.
+    /// Whether sockets can select the congestion control. False: it was detached or replaced, and
+    /// only sockets that had selected it before still use it.
     pub attached: bool,
-    /// References that the kernel counts: one for each socket, for each namespace
-    /// that has it as default, and for its link.
+    /// The kernel's reference count of the congestion control. Each socket that uses it, each
+    /// namespace whose default it is, and its BPF link count one.
     pub references: u32,
-    /// Counters of its connections, by name.
+    /// Sums of the counters of all connections that use the congestion control, by name.
     pub counters: BTreeMap<String, u64>,
     /// Its programs.
     pub programs: Vec<Program>,
 }
 
-/// Offsets in the kernel's view of a `struct_ops` map's value.
+/// Byte offsets of the members in the value that the kernel returns for a `struct_ops` map.
 struct Layout {
     references: usize,
     state: usize,
     name: usize,
-    /// Offsets of the programs' ids.
+    /// Byte offsets of the eBPF programs' ids.
     programs: Vec<usize>,
 }
 
@@ -105,14 +107,15 @@ fn text_at(bytes: &[u8], offset: usize) -> String {
         .collect()
 }
 
-/// Ids of attached `struct_ops` maps, with the link of each.
+/// Ids of all attached `struct_ops` maps. Each comes with the id of the BPF link that keeps the map
+/// attached.
 ///
 /// # Errors
 /// Lack of privilege.
 fn links() -> io::Result<BTreeMap<u32, u32>> {
     let mut links = BTreeMap::new();
     for id in bpf::link_ids()? {
-        // skip a link that was removed meanwhile
+        // skip a BPF link that was removed after its id was listed
         let info = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd()));
         if let Ok(info) = info {
             if info.kind == bpf::LINK_TYPE_STRUCT_OPS && info.map_id != 0 {
@@ -123,7 +126,7 @@ fn links() -> io::Result<BTreeMap<u32, u32>> {
     Ok(links)
 }
 
-/// Headway's controls in the kernel, attached ones first, then by name.
+/// Headway's congestion controls in the kernel, attached ones first, then by name.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -181,7 +184,8 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
         for id in maps {
             read_data_map(id, &mut attachment);
         }
-        // skip a map that was loaded but never registered: another process only tries it
+        // skip a map that was loaded but never registered, because another process only checks
+        // whether the kernel accepts it
         if !attachment.name.is_empty() && rundir::is_in_scope(&attachment.name, &scope) {
             found.push(attachment);
         }
@@ -190,7 +194,7 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
     Ok(found)
 }
 
-/// Reads constants or counters from a program's map.
+/// Reads a program's constants or counters from the map that contains them.
 fn read_data_map(id: u32, attachment: &mut Attachment) {
     let Ok(map) = bpf::map_by_id(id) else { return };
     let Ok(info) = bpf::map_info(map.as_fd()) else {
@@ -238,7 +242,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
     }
 }
 
-/// Tunables of a control and its startup as users write them.
+/// The tunables of a congestion control and its startup, as users write them on the command line.
 #[must_use]
 pub fn shown_tunables(
     control: &str,
@@ -254,8 +258,9 @@ pub fn shown_tunables(
 }
 
 impl Attachment {
-    /// The control and its startup as users write them, such as "cubic+hystart". The kernel's name
-    /// if the object does not contain its algorithms' names.
+    /// The congestion control and its startup as users write them, such as "cubic+hystart". If the
+    /// eBPF object does not contain the algorithms' names, the congestion control's name in the
+    /// kernel.
     #[must_use]
     pub fn pair(&self) -> String {
         if self.control.is_empty() {
@@ -265,13 +270,14 @@ impl Attachment {
         }
     }
 
-    /// The tunables as users write them: "hystart_detect=both", "after_idle=on".
+    /// The tunables as users write them, such as "hystart_detect=both" and "after_idle=on".
     #[must_use]
     pub fn shown_tunables(&self) -> BTreeMap<String, String> {
         shown_tunables(&self.control, self.startup.as_deref(), &self.tunables)
     }
 
-    /// The number of ACKs and the mean ns per ACK, over the programs that run on every ACK.
+    /// How many ACKs the congestion control processed, and the mean time per ACK in ns. Adds up the
+    /// programs that run on every ACK.
     #[must_use]
     pub fn cost_per_ack(&self) -> Option<(u64, u64)> {
         let on_ack = ["hw_pkts_acked", "hw_cong_avoid", "hw_cong_control"];

@@ -1,4 +1,4 @@
-//! Attaches a control, or replaces an attached one.
+//! Attaches a congestion control to the kernel, or replaces an attached one.
 
 pub mod detach;
 pub mod doctor;
@@ -37,38 +37,39 @@ pub struct Request {
     default_in: Option<Netns>,
 }
 
-/// What was attached, or would be in a dry run.
+/// The congestion control that was attached. In a dry run, the one that would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The control's name in the kernel.
+    /// The name of the congestion control in the kernel.
     pub name: String,
     /// The control.
     pub control: &'static str,
     /// The startup.
     pub startup: Option<&'static str>,
-    /// True: the control replaced an attached control of the same name.
+    /// True: the congestion control replaced an attached one of the same name.
     pub replaced: bool,
-    /// All tunables, including those at their defaults.
+    /// Values of all tunables, including those that have their default values.
     pub tunables: std::collections::BTreeMap<String, u32>,
-    /// The namespace whose default the control became, and its previous default.
+    /// The namespace whose default the congestion control became, and the previous default.
     pub default_in: Option<DefaultChange>,
 }
 
-/// A change of a namespace's default.
+/// A change of a namespace's default congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DefaultChange {
     /// The namespace.
     pub namespace: String,
-    /// The previous default, which `detach` restores.
+    /// The previous default congestion control, which `detach` restores.
     pub previous: String,
 }
 
 impl Request {
-    /// Prepares to attach a control and startup such as `cubic+hystart` with settings such as
-    /// `beta=800`; attaches nothing.
+    /// Prepares to attach a congestion control and startup, such as `cubic+hystart`, with settings
+    /// such as `beta=800`. Attaches nothing.
     ///
     /// # Errors
-    /// What is wrong with the choice or a setting, with the nearest known names.
+    /// The name of a control, a startup or a setting is unknown (the error names similar known
+    /// names), or a value is not allowed.
     pub fn new(
         choice: &str,
         settings: &[String],
@@ -94,13 +95,13 @@ impl Request {
         })
     }
 
-    /// The control's name in the kernel.
+    /// The name of the congestion control in the kernel.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the same control is attached under this name, with the same tunables.
+    /// Whether this congestion control is attached already under this name, with the same tunables.
     ///
     /// # Errors
     /// Lack of privilege.
@@ -129,10 +130,10 @@ impl Request {
         }
     }
 
-    /// Returns what [`Self::run`] would do now, and changes nothing.
+    /// Returns what [`Self::run`] would attach now, and changes nothing.
     ///
     /// # Errors
-    /// As `run`, as far as known in advance.
+    /// Those errors of `run` that can be found without attaching anything.
     pub fn plan(&self) -> Result<Outcome, Failure> {
         self.check()?;
         let replaced = attached_as(&self.name)?.is_some();
@@ -159,23 +160,24 @@ impl Request {
         let scope = rundir::scope()?;
         if !rundir::is_in_scope(&self.name, &scope) {
             return Err(Failure::bad_input(format!(
-                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE asks",
+                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE \
+                 requires",
                 self.name
             )));
         }
         load::required(&format!("attach {}", self.name))
     }
 
-    /// Attaches the control until the result is dropped, with maps that are not shared. Its
-    /// connections therefore get no application's hints. Each gets one hint: that it will carry
-    /// `volume_bytes`.
+    /// Attaches the congestion control until the returned value is dropped. It shares no maps with
+    /// other programs, so its connections do not get the hints of applications. Each connection
+    /// gets one hint: that it will carry `volume_bytes`.
     ///
     /// # Errors
-    /// The kernel refuses, or has a control of that name.
+    /// The kernel refuses to attach the congestion control, or has another one of that name.
     pub(crate) fn hold(&self, volume_bytes: u64) -> Result<Held, Failure> {
         self.check_loadable()?;
         let mut object = load::load(self.open()?, &self.name)?;
-        // only objects whose startup can request a rate have this map
+        // only the eBPF objects of startups that can request a rate have this map
         if let Some(prefixes) = object.maps().find(|map| map.name() == PREFIXES) {
             hints::write_default(&prefixes, Prefix::ALL, 0, volume_bytes, 0)?;
         }
@@ -189,8 +191,8 @@ impl Request {
         constants::open(self.object, self.object.binding, &self.name, &self.tunables)
     }
 
-    /// Attaches the control. If this process is killed at any moment, `detach` finds and removes
-    /// everything that it has attached or recorded.
+    /// Attaches the congestion control. If this process is killed at any moment, `headwayctl
+    /// detach` still finds and removes everything that this process has attached or recorded.
     ///
     /// # Errors
     /// The kernel refuses, or has another program's control of that name.
@@ -198,7 +200,8 @@ impl Request {
         self.check()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
-        // record the present default first; if that fails, nothing is attached
+        // record the namespace's present default before attaching; if that fails, nothing was
+        // attached
         let previous = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;
@@ -208,10 +211,10 @@ impl Request {
             None => None,
         };
         let before = attached_as(&self.name)?;
-        // hold the replaced control's map, so that it can be restored after a failure
+        // keep the map of the replaced congestion control open, so that a failure can restore it
         let map = before.as_ref().and_then(|b| bpf::map_by_id(b.map_id).ok());
         self.carry_out(previous, &lock).inspect_err(|_| {
-            // an error of restoring is ignored; the first error is more informative
+            // ignore an error of restoring, because the first error is more informative
             let _ = self.take_back(before.as_ref(), map.as_ref(), &lock);
         })
     }
@@ -235,7 +238,8 @@ impl Request {
         Ok(self.outcome(replaced, change))
     }
 
-    /// After a failure, restores what was attached before, or detaches.
+    /// After attaching has failed, restores the replaced congestion control. If nothing was
+    /// replaced, detaches the new one.
     fn take_back(
         &self,
         before: Option<&Attachment>,
@@ -258,7 +262,7 @@ impl Request {
         detach::forget_defaults(lock)
     }
 
-    /// Loads and attaches. Returns whether it replaced an attached control.
+    /// Loads and attaches the congestion control. Returns whether it replaced an attached one.
     fn attach(&self, lock: &Lock) -> Result<bool, Failure> {
         let mut open = self.open()?;
         shared::share_maps(&mut open, lock)?;
@@ -270,7 +274,7 @@ impl Request {
         Ok(replaced)
     }
 
-    /// Registers the control with the kernel, so that sockets can select it.
+    /// Registers the congestion control with the kernel, so that sockets can select it.
     fn register(&self, object: &mut Object) -> Result<bool, Failure> {
         let mut map = struct_ops(object)?;
         let Some(before) = attached_as(&self.name)? else {
@@ -285,7 +289,8 @@ impl Request {
         };
         let link = before.link_id.map(bpf::link_by_id).ok_or_else(|| {
             Failure::kernel_cannot(format!(
-                "{0} was attached without a link and cannot be replaced; run `headwayctl detach {0}` first",
+                "{0} was attached without a BPF link and cannot be replaced; run `headwayctl \
+                 detach {0}` first",
                 self.name
             ))
         })?;
@@ -297,14 +302,14 @@ impl Request {
         Ok(true)
     }
 
-    /// Pins the link, which then outlives this process.
+    /// Pins the BPF link, so that the congestion control stays attached after this process ends.
     fn pin(&self, link: std::os::fd::BorrowedFd<'_>) -> Result<(), Failure> {
         let what = format!("pin the link of {}", self.name);
         let path = rundir::pin_path(&self.name);
         let wanted = bpf::link_info(link).attempt(&what)?.id;
         match bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd())) {
             Ok(info) if info.id == wanted => return Ok(()),
-            // a pin of a link that is no longer attached
+            // an old pin, whose BPF link is no longer attached
             Ok(_) => fs::remove_file(&path).attempt(&what)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e).attempt(&what),
@@ -312,11 +317,11 @@ impl Request {
         bpf::pin(link, &path).attempt(&what)
     }
 
-    /// Sets this name again as the default of namespaces that already have it. Otherwise such a
-    /// namespace would still give new sockets the replaced control.
+    /// Sets this name again as the default of every namespace that already has it. Otherwise new
+    /// sockets in such a namespace would still get the replaced congestion control.
     fn renew_defaults(&self) -> Result<(), Failure> {
         for netns in netns::all() {
-            // skip a namespace that was removed meanwhile
+            // a namespace may have been removed since it was listed, so errors are ignored
             if netns.default_control().is_ok_and(|now| now == self.name) {
                 netns
                     .set_default_control(&self.name)
@@ -327,9 +332,10 @@ impl Request {
     }
 }
 
-/// Fills in a control's map in the kernel. libbpf does so only while it makes a link. With a name
-/// that is taken, the kernel would log a warning, so making the link must fail before the kernel
-/// looks at the name. It fails because the limit of descriptors is 0 meanwhile.
+/// Has libbpf fill in a congestion control's map in the kernel. libbpf fills in a map only as part
+/// of making a BPF link. But the name is already attached, and the kernel would log a warning about
+/// making another link. So the limit of open files is set to 0 meanwhile: then making the link
+/// fails before the kernel compares names.
 fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
     // SAFETY: plain data that the kernel reads and writes.
     unsafe {
@@ -344,7 +350,7 @@ fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
         if libc::setrlimit(libc::RLIMIT_NOFILE, &none) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // errors are ignored here: updating the link later reports any error in the map
+        // ignore this error: if the map is wrong, the later update of the link reports that
         drop(map.attach_struct_ops());
         if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
             return Err(io::Error::last_os_error());
@@ -353,7 +359,7 @@ fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A control that is attached until this value is dropped.
+/// A congestion control that stays attached until this value is dropped.
 #[derive(Debug)]
 #[allow(dead_code)] // detaches when dropped
 pub(crate) struct Held {
@@ -372,7 +378,8 @@ fn set_default(name: &str, netns: &Netns) -> String {
     format!("make {name} the default of namespace {}", netns.label)
 }
 
-/// The default that `detach` has to restore: the control before Headway first changed it.
+/// The default congestion control that `detach` has to restore: the one that the namespace had
+/// before Headway's first change.
 fn previous_default(netns: &Netns) -> Result<String, Failure> {
     let now = netns.default_control().attempt(format!(
         "read the default congestion control of {}",

@@ -1,4 +1,4 @@
-//! The names of controls, in the kernel and as users write them.
+//! Translates names of congestion controls between the kernel's form and the form that users write.
 
 use std::fs;
 
@@ -22,10 +22,10 @@ pub(crate) fn is_available(name: &str) -> bool {
     available().iter().any(|other| other == name)
 }
 
-/// The kernel's name for a control with a startup. It is the control's name if the startup is the
-/// control's default and if no control of another program has that name. Otherwise it is the
-/// control's name with the startup's suffix. With HEADWAY_SCOPE set, the name begins with the
-/// scope.
+/// The kernel's name for a control with a startup. The name has no suffix if the startup is the
+/// control's default startup and no congestion control of another program has the same name.
+/// Otherwise the name ends with the startup's suffix. If HEADWAY_SCOPE is set, the name begins with
+/// the scope.
 pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
     let scope = rundir::scope()?;
     let is_own_startup = headway_algorithms::control(object.control)
@@ -44,12 +44,13 @@ pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
 }
 
 fn is_ours(name: &str) -> bool {
-    // without privilege this process cannot see Headway's controls
+    // a process without privilege cannot see which controls are Headway's
     load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
 }
 
-/// The kernel's name for an attached control, given that name, that name without the scope's word,
-/// or what users write: `htcp`, `cubic+hystart`. None: no such control of Headway is attached.
+/// Finds an attached congestion control and returns its name in the kernel. Accepts that name with
+/// or without the prefix from HEADWAY_SCOPE, or what users write: `htcp`, `cubic+hystart`. None: no
+/// such control of Headway is attached.
 ///
 /// # Errors
 /// Several controls match.
@@ -73,7 +74,8 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
         None => (typed, None),
     };
     if file_of(control).is_some() {
-        // compare the file's name only; its contents may have changed since it was attached
+        // compare only the name of the user's file, because its contents may have changed since it
+        // was attached
         let same = |a: &Attachment| startup.is_none_or(|s| a.startup.as_deref() == Some(s));
         attached.retain(|a| a.control == plain(control) && same(a));
     } else {
@@ -95,7 +97,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The attached control of that name, if it is Headway's.
+/// Finds the attached congestion control of that name. None if it is not Headway's.
 pub(crate) fn attached_as(name: &str) -> Result<Option<Attachment>, Failure> {
     Ok(inventory::find()?
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is attached, and which sockets use it.
+//! Reports what Headway has attached to the kernel, and how many sockets use it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,51 +21,55 @@ use crate::system::netns;
 use crate::system::rundir;
 use crate::system::sockets;
 
-/// The use of a control in a namespace.
+/// How one namespace uses a congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Use {
     /// The namespace.
     pub namespace: String,
-    /// The namespace's TCP sockets with a control of this name.
+    /// Number of the namespace's TCP sockets whose congestion control has this name.
     pub sockets: u64,
-    /// Whether the control is the namespace's default.
+    /// Whether the congestion control is the namespace's default.
     pub is_default: bool,
 }
 
-/// A control and where it is used.
+/// A congestion control and the namespaces that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// The control in the kernel.
+    /// The congestion control, as found in the kernel.
     #[serde(flatten)]
     pub attachment: Attachment,
-    /// Whether headwayctl's pin keeps the control attached; false: a process does.
+    /// True: headwayctl's pin keeps the congestion control attached. False: it stays attached only
+    /// while a process holds its BPF link.
     pub pinned: bool,
-    /// The namespaces that use the control. Sockets are counted by the name of their control, so
-    /// the counts include sockets that keep a replaced control of the same name.
+    /// The namespaces that use the congestion control. Sockets are counted by the name of their
+    /// congestion control, so the counts include sockets that still use a replaced one of the same
+    /// name.
     pub used_in: Vec<Use>,
-    /// ACKs and nanoseconds per ACK while the kernel's statistics were on.
+    /// Number of ACKs, and mean time per ACK, while the kernel's statistics
+    /// (kernel.bpf_stats_enabled) were on.
     pub cost_per_ack: Option<Cost>,
 }
 
-/// The cost of a control.
+/// The processor time that a congestion control costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// ACKs measured.
     pub acks: u64,
-    /// Mean time in the control's programs.
+    /// Mean time that one ACK spends in the congestion control's programs.
     pub ns_per_ack: u64,
 }
 
 /// Everything that Headway has attached to this kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// Controls that sockets can choose.
+    /// Congestion controls that sockets can choose.
     pub attached: Vec<Entry>,
-    /// Controls that were detached or replaced, but that sockets still use.
+    /// Congestion controls that were detached or replaced, but that sockets still use.
     pub lingering: Vec<Attachment>,
-    /// Headers of controls that endpoints send.
+    /// Protocol headers that the sockets of attached congestion controls send.
     pub endpoints: Vec<Endpoint>,
-    /// Devices at which headers are written that sockets alone cannot send.
+    /// Devices at which a program writes those headers of congestion controls that sockets alone
+    /// cannot send.
     pub headers_out: Vec<HeadersOut>,
     /// Cgroups whose applications may use Headway's socket options.
     pub hints: Vec<Hints>,
@@ -73,7 +77,7 @@ pub struct Status {
     pub hint_defaults: Vec<PrefixDefault>,
     /// Devices behind which a host takes part in Quick-Start.
     pub quick_start_hosts: Vec<quick_start::Host>,
-    /// Routers' algorithms at their devices.
+    /// Router algorithms that are attached to devices.
     pub routers: Vec<routers::Router>,
     /// Devices whose connections may start with larger windows.
     pub first_windows: Vec<FirstWindow>,
@@ -81,8 +85,8 @@ pub struct Status {
     pub counts_runs: bool,
 }
 
-/// Reads the whole status. With `measure`, the kernel first counts the programs' runs for this
-/// time.
+/// Reads the status of everything that is attached. With `measure`, the kernel first counts the
+/// runs of eBPF programs for this time.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -94,7 +98,8 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
     }
     rundir::enter()?;
     if let Some(duration) = measure {
-        let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
+        let counting =
+            bpf::enable_statistics().attempt("let the kernel count the runs of eBPF programs")?;
         thread::sleep(duration);
         drop(counting);
     }
@@ -130,11 +135,12 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
     })
 }
 
-/// The use of every control, by its name: sockets and defaults in every namespace.
+/// For each congestion control, by its name: how many sockets of each namespace use it, and whether
+/// it is the namespace's default.
 fn all_uses() -> BTreeMap<String, Vec<Use>> {
     let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for netns in netns::all() {
-        // skip a namespace that was removed meanwhile
+        // skip a namespace that was removed after it was listed
         let Ok(mut counts) = netns.inside(sockets::count_by_control) else {
             continue;
         };
@@ -152,7 +158,7 @@ fn all_uses() -> BTreeMap<String, Vec<Use>> {
 }
 
 impl Status {
-    /// Whether nothing of Headway is in this kernel.
+    /// Whether this kernel has nothing of Headway attached.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.attached.is_empty()
@@ -167,7 +173,7 @@ impl Status {
 }
 
 impl Entry {
-    /// Number of sockets in all namespaces.
+    /// Number of sockets that use the congestion control, in all namespaces.
     #[must_use]
     pub fn sockets(&self) -> u64 {
         self.used_in.iter().map(|u| u.sockets).sum()

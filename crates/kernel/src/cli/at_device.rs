@@ -1,4 +1,5 @@
-//! Shared by `host`, `router` and others: the options of a device, and printing of counters.
+//! The command-line options that select a network device, and functions that print counters.
+//! `host`, `router` and other commands use them.
 
 use std::fmt::Display;
 
@@ -9,7 +10,7 @@ use crate::mechanisms::recent::Recent;
 use crate::objects::device::Device;
 use crate::out::say;
 
-/// A device and its namespace.
+/// Options that select a network device and its namespace.
 #[derive(Debug, Args)]
 pub(super) struct AtDevice {
     /// Device that packets to the network leave through
@@ -60,7 +61,7 @@ pub(super) fn listed<'a, V: Display + 'a>(
     items.join(" ")
 }
 
-/// At most so many of the last requests are printed as text; JSON has all.
+/// How many of the last Quick-Start requests are printed as text at most. JSON has all of them.
 const TOLD: usize = 5;
 
 /// Prints the last Quick-Start requests and their outcomes.

@@ -11,20 +11,21 @@ use crate::out::{self, say};
 /// Attach a control, or replace the attached control of the same name
 #[derive(Debug, Args)]
 pub struct AttachCommand {
-    /// Control, or CONTROL+STARTUP: cubic, reno+hystart, or your own C file, ./mine.c. bbr allows
-    /// no startup
+    /// Congestion control, or CONTROL+STARTUP: cubic, reno+hystart, or your own C file, ./mine.c.
+    /// Not every control allows a startup: bbr does not
     #[arg(value_name = "CONTROL[+STARTUP]")]
     choice: String,
-    /// Set a tunable of the control or startup; can be repeated
+    /// Set a tunable of the congestion control or startup; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Also make the control the default of a network namespace (a name of `ip netns`, or a path)
+    /// Also make the congestion control the default of a network namespace (a name of `ip netns`,
+    /// or a path)
     #[arg(long, value_name = "NETNS")]
     default_in: Option<String>,
-    /// Name in the kernel, by which sockets choose the control
+    /// Name of the congestion control in the kernel, by which sockets choose it
     #[arg(long)]
     name: Option<String>,
-    /// Only print what would change
+    /// Only print what the command would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON

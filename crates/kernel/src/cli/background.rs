@@ -1,4 +1,4 @@
-//! Commands that continue in a background process. The command itself returns when that process is
+//! For commands that start a background process: the command returns when the background process is
 //! ready.
 
 use std::io::{self, Read as _, Write as _};
@@ -7,19 +7,20 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::{Attempt as _, Failure};
 
-/// After a fork: whether this is the starting process or the background process.
+/// Tells after a fork whether this process is the one that the user started or the background
+/// process.
 pub(super) enum Forked {
     Parent(Child),
     Child(Parent),
 }
 
-/// In the starting process: the handle of the background process.
+/// The background process, as the process that started it sees it.
 pub(super) struct Child {
     pid: libc::pid_t,
     stream: UnixStream,
 }
 
-/// In the background process: the connection to the starting process, which waits.
+/// The background process's socket to the process that started it, which waits for a message.
 pub(super) struct Parent(UnixStream);
 
 /// Forks this process, which must have only one thread.
@@ -39,11 +40,12 @@ pub(super) fn fork() -> Result<Forked, Failure> {
 }
 
 impl Parent {
-    /// Makes the waiting process return with `line`. Errors are ignored, because that process may
-    /// have been killed.
+    /// Sends `line` to the process that waits for the background process, which then returns.
+    /// Errors are ignored, because the waiting process may have been killed.
     pub(super) fn release(mut self, line: &str) {
         let _ = self.0.write_all(line.as_bytes());
-        // dropping the socket is not enough: children that were forked later hold it, too
+        // dropping the socket would not close the connection, because children that were forked
+        // later have the socket, too
         let _ = self.0.shutdown(Shutdown::Both);
     }
 }
@@ -59,7 +61,7 @@ impl Child {
     pub(super) fn wait(mut self) -> Result<String, Failure> {
         let mut line = String::new();
         let read = self.stream.read_to_string(&mut line);
-        read.attempt("wait for a process")?;
+        read.attempt("wait for the background process")?;
         if !line.is_empty() {
             return Ok(line);
         }

@@ -1,4 +1,4 @@
-//! How commands that change something report it: as text or JSON, after the change or in a dry run.
+//! How commands report a change to the system: as text or JSON, after the change or in a dry run.
 
 use clap::Args;
 use serde_json::{json, Value};
@@ -6,10 +6,10 @@ use serde_json::{json, Value};
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// The options of every command that changes something.
+/// The options that every command has that changes the system.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Change {
-    /// Only print what would change
+    /// Only print what the command would change
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Print JSON
@@ -18,11 +18,11 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Reports one change: `done` after the change, "would `to_do`" in a dry run. The JSON is
-    /// `value` with "dry_run" added.
+    /// Reports one change. As text it prints `done`, or in a dry run "would `to_do`". As JSON it
+    /// prints `value` with the key "dry_run" added.
     ///
     /// # Errors
-    /// None in practice; see [`out::json`].
+    /// The value cannot be written as JSON, which does not happen in practice.
     pub(super) fn report(&self, done: &str, to_do: &str, mut value: Value) -> Result<(), Failure> {
         if self.json {
             value["dry_run"] = json!(self.dry_run);

@@ -14,10 +14,11 @@ use crate::out::{self, say};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// Detach a control, the programs at a device, or everything of Headway
+/// Detach a congestion control, the programs at a device, or everything of Headway
 #[derive(Debug, Args)]
 pub struct DetachCommand {
-    /// Control, named as in `status` or as it was attached [the only thing that is attached]
+    /// Congestion control, named as in `status` or as it was attached [the only thing that is
+    /// attached]
     #[arg(value_name = "CONTROL", conflicts_with_all = ["all", "dev"])]
     name: Option<String>,
     /// Detach all programs of `host` and `router` at this device
@@ -26,11 +27,11 @@ pub struct DetachCommand {
     /// Network namespace of the device: a name of `ip netns`, or a path [the current one]
     #[arg(long, requires = "dev")]
     netns: Option<String>,
-    /// Detach everything, including programs that other processes attached or left behind. Proxies
-    /// are ended first, with all their connections
+    /// Detach everything of Headway, including programs that other processes attached or left
+    /// behind. First end all proxies and reset their connections
     #[arg(long)]
     all: bool,
-    /// Only print what would change
+    /// Only print what the command would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -47,7 +48,8 @@ struct Report<'a> {
     proxies: &'a [String],
 }
 
-/// What a single `detach` command can detach.
+/// What a `detach` command without arguments can detach: a congestion control, or the programs at
+/// one device.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum OnlyTarget {
     Control(String),
@@ -118,7 +120,7 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         (_, Some(place), _) | (_, _, Some(OnlyTarget::Device(place))) => Target::Device(place),
         (None, None, _) => Target::All,
     };
-    // end proxies first, because they use controls that are detached below
+    // end the proxies first, because they use congestion controls that are detached below
     let proxies = match what {
         Target::All => proxies::end_all(command.dry_run)?,
         _ => Vec::new(),

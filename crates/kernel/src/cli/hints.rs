@@ -12,8 +12,8 @@ use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::mechanisms::paths::{self, Memory};
 use crate::out::{self, say};
 
-/// The shortest lifetime of a remembered path. With a shorter one, paths would expire before the
-/// next connection uses them.
+/// The shortest lifetime of a remembered path that a user may set. With a shorter lifetime, a path
+/// would expire before the next connection could use it.
 const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
 
 /// Hints that applications give about their connections, and defaults for destinations
@@ -37,18 +37,18 @@ enum Command {
 /// Accept the socket options of include/headway.h, such as TCP_INITIAL_RATE
 #[derive(Debug, Args)]
 struct AttachCommand {
-    /// Folder of the cgroup whose processes may use the options [the root cgroup]
+    /// Folder of the cgroup whose processes may use the socket options [the root cgroup]
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
     #[command(flatten)]
     change: Change,
 }
 
-/// Stop accepting the options, and delete the defaults of all prefixes; open connections keep
-/// their hints
+/// Stop accepting the socket options, and delete the default hints of all prefixes; open
+/// connections keep their hints
 #[derive(Debug, Args)]
 struct DetachCommand {
-    /// Keep the default hints of prefixes
+    /// Keep the default hints for prefixes
     #[arg(long)]
     keep_defaults: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ struct UnsetCommand {
     change: Change,
 }
 
-/// Remember the rates and round trips that connections measure on their paths, for later
+/// Remember the delivery rate and round-trip time that a connection measures on its path, for later
 /// connections
 #[derive(Debug, Args)]
 struct RememberCommand {
@@ -175,7 +175,8 @@ fn remember(command: &RememberCommand) -> Result<(), Failure> {
         .map_err(|e| Failure::bad_input(format!("LIFETIME {e}")))?;
     if ns < LEAST_LIFETIME_NS {
         return Err(Failure::bad_input(format!(
-            "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
+            "LIFETIME \"{lifetime}\": must be 1s or more; to remember no paths, use `headwayctl \
+             hints forget`"
         )));
     }
     paths::remember(ns, command.change.dry_run)?;
@@ -227,7 +228,8 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
     )
 }
 
-/// Rounds a rate in bit/s down to whole bytes per second, which the kernel stores.
+/// Rounds a rate in bit/s down to whole bytes per second, the unit in which the eBPF map stores
+/// rates.
 fn stored_rate(text: &str) -> Result<u64, Failure> {
     let rate_bps = headway_experiment::parse_rate(text)
         .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;

@@ -12,7 +12,7 @@ use crate::mechanisms::quick_start::{self, Host};
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::out::{self, say};
 
-/// Programs for a host, attached to its device
+/// Attach a host's eBPF programs to its network device, or measure the receive window's effect
 #[derive(Debug, Args)]
 pub struct HostCommand {
     #[command(subcommand)]
@@ -27,20 +27,20 @@ enum Command {
     WindowBench(WindowBenchCommand),
 }
 
-/// Send Quick-Start requests, and answer requests of peers (RFC 4782); `detach --dev` ends this
+/// Send Quick-Start requests, and answer the requests of peers (RFC 4782) until `detach --dev`
 #[derive(Debug, Args)]
 struct QuickStartCommand {
     #[command(flatten)]
     at: AtDevice,
-    /// Highest rate granted as receiver, like 100mbit [any]
+    /// Highest rate that this host grants to a peer's request, like 100mbit [any]
     #[arg(long, value_name = "RATE")]
     at_most: Option<String>,
     #[command(flatten)]
     change: Change,
 }
 
-/// Send the headers of controls that sockets cannot send: in the two ECN bits, and in ACKs whose
-/// SACK blocks leave no room; `detach --dev` ends this
+/// Send those headers of congestion controls that sockets cannot send: in the two ECN bits, and in
+/// ACKs whose SACK blocks leave no room. `detach --dev` ends this
 #[derive(Debug, Args)]
 struct HeadersCommand {
     #[command(flatten)]
@@ -49,8 +49,8 @@ struct HeadersCommand {
     change: Change,
 }
 
-/// Let connections begin with larger windows than a SYN can announce (thesis 5.2). Attach it before
-/// `host quick-start` at the same device; `detach --dev` ends this
+/// Let connections begin with larger receive windows than a SYN can announce (thesis 5.2). Attach
+/// this before `host quick-start` at the same device. `detach --dev` ends this
 #[derive(Debug, Args)]
 struct WindowCommand {
     #[command(flatten)]
@@ -71,10 +71,10 @@ struct WindowCommand {
 /// data that arrives
 #[derive(Debug, Args)]
 struct WindowBenchCommand {
-    /// The sender's control: CONTROL[+STARTUP]
+    /// The sender's congestion control: CONTROL[+STARTUP]
     #[arg(long, default_value = "cubic+jump-start")]
     control: String,
-    /// Set a tunable; can be repeated
+    /// Set a tunable of the congestion control or startup; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Size of each transfer
@@ -86,10 +86,10 @@ struct WindowBenchCommand {
     /// Let the sender open the connection. By default the receiver opens it and sends a request
     #[arg(long)]
     sender_connects: bool,
-    /// The receiver's first window, in packets [as its buffer allows]
+    /// The receive window that the receiver announces first, in packets [as its buffer allows]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     first_window: Option<u32>,
-    /// The sender's first congestion window, in packets [the kernel's]
+    /// The sender's initial congestion window, in packets [the kernel's]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     initial_window: Option<u32>,
     /// Let the receiver send an extra ACK with this window after its SYN-ACK
@@ -120,7 +120,7 @@ struct WindowBenchCommand {
 /// The largest window that TCP can announce, with a window scale of 14.
 const LARGEST_WINDOW_BYTES: u64 = 65_535 << 14;
 
-/// Parses a window; 0 if the option is not given.
+/// Parses the size of a receive window; 0 if the option is not given.
 fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, Failure> {
     let Some(text) = text else {
         return Ok(0);
@@ -164,7 +164,8 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     }
 }
 
-/// Most bytes of a transfer, because its data is held in memory.
+/// The largest transfer of `window-bench`, in bytes. It is limited because the benchmark keeps the
+/// data in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
@@ -177,8 +178,9 @@ fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
         )));
     }
     let bytes = bytes as usize;
-    let buffers = <[u64; 3]>::try_from(command.buffers.as_slice())
-        .map_err(|_| Failure::bad_input("--buffers: must be three sizes"))?;
+    let buffers = <[u64; 3]>::try_from(command.buffers.as_slice()).map_err(|_| {
+        Failure::bad_input("--buffers: must be three sizes: minimum, initial and maximum")
+    })?;
     let outcome = receive_window::measure(&Bench {
         control: command.control.clone(),
         settings: command.settings.clone(),
@@ -223,7 +225,8 @@ fn print_outcome(outcome: &Outcome) {
     }
 }
 
-/// Prints the devices at which headers are written, as `status` does.
+/// Prints the devices at which a program writes the headers of congestion controls; also used by
+/// `status`.
 pub(super) fn print_headers_out(devices: &[HeadersOut]) {
     for device in devices {
         say!(
@@ -239,7 +242,7 @@ pub(super) fn print_headers_out(devices: &[HeadersOut]) {
     }
 }
 
-/// Prints the devices with enlarged first windows, as `status` does.
+/// Prints the devices whose connections begin with enlarged receive windows; also used by `status`.
 pub(super) fn print_windows(devices: &[FirstWindow]) {
     for device in devices {
         say!(
@@ -287,7 +290,7 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
     )
 }
 
-/// Prints the hosts that take part in Quick-Start, as `status` does.
+/// Prints the devices behind which a host takes part in Quick-Start; also used by `status`.
 pub(super) fn print(hosts: &[Host]) {
     for host in hosts {
         say!(

@@ -32,7 +32,8 @@ use crate::system::rundir;
 /// The program's name.
 const NAME: &str = "headwayctl";
 
-/// Attach Headway's congestion controls, routers and proxies to the running kernel
+/// Attach Headway's congestion controls and router algorithms to the running kernel, and run its
+/// proxies
 #[derive(Debug, Parser)]
 #[command(name = NAME, version = version::version(), propagate_version = true)]
 struct Cli {
@@ -79,7 +80,8 @@ pub fn main() -> u8 {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
-    // an invalid HEADWAY_SCOPE is an error: without a scope the command would act on everything
+    // an invalid HEADWAY_SCOPE ends the command, because without a scope it would act on everything
+    // of Headway
     rundir::scope()?;
     match command {
         Command::Doctor(command) => doctor::run(&command),
@@ -108,7 +110,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// The commands without subcommands, with their full names and options.
+    /// Lists every command that has no subcommands, with its full name and its options.
     fn leaves(command: &clap::Command, name: &str, found: &mut Vec<(String, Vec<String>)>) {
         let children: Vec<_> = command
             .get_subcommands()
@@ -126,10 +128,12 @@ mod tests {
 
     #[test]
     fn every_command_prints_json_and_says_what_it_would_change() {
-        // these commands have no --json: they always print JSON, or the output of another program
+        // these commands have no option --json, because they always print JSON or the output of
+        // another program
         let prints_its_own =
             |name: &str| name.starts_with("traffic ") || ["sample", "testbed exec"].contains(&name);
-        // these commands have no --dry-run: they only read, or remove whatever they set up
+        // these commands have no option --dry-run, because they change nothing or undo all their
+        // changes
         let changes_nothing = [
             "doctor",
             "status",

@@ -1,5 +1,5 @@
-//! `headwayctl pages`: writes shell completions and a man page per command, from the definition of
-//! the command line. The build runs this command.
+//! `headwayctl pages`: writes shell completions, and a man page for each command, from the
+//! definition of the command line. The build of the package runs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 
-/// The shells' files of completions, relative to /usr/share.
+/// Paths of the shells' completion files, relative to /usr/share.
 pub(super) const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/headwayctl"),
     (Shell::Zsh, "zsh/site-functions/_headwayctl"),
@@ -49,7 +49,7 @@ pub(super) fn run(command: &PagesCommand, program: &Command) -> Result<(), Failu
     Ok(())
 }
 
-/// The command line without its hidden commands.
+/// Returns the definition of the command line without its hidden commands.
 fn shown(command: &Command) -> Command {
     let mut copy = Command::new(command.get_name().to_owned()).disable_help_subcommand(true);
     copy = copy.args(command.get_arguments().cloned());
@@ -97,7 +97,7 @@ fn pages(
     clap_mangen::Man::new(page)
         .manual("Headway")
         .render(&mut text)
-        .attempt(format!("make the page of {name}"))?;
+        .attempt(format!("make the man page of {name}"))?;
     files.push(save(folder.join(format!("{name}.1")), &text)?);
     for child in command.get_subcommands() {
         if child.get_name() != "help" {

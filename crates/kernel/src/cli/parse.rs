@@ -11,7 +11,7 @@ pub(super) fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure
     match line {
         Ok(read) => Ok(Some(read)),
         Err(error) => match error.kind() {
-            // the user asked for help or the version, so it goes to stdout
+            // the user requested the help or the version, so print to stdout
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 out::note(error.print());
                 Ok(None)
@@ -21,7 +21,7 @@ pub(super) fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure
     }
 }
 
-/// clap's message without its usage lines.
+/// The text of an error from clap, without the lines that explain the usage.
 pub(super) fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a subcommand is missing; see headwayctl --help".to_owned();

@@ -21,8 +21,8 @@ use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 use crate::system::rundir;
 
-/// A transparent split-TCP proxy with separate congestion control and buffers for the client's and
-/// the server's side
+/// Run and stop transparent split-TCP proxies, which use separate congestion controls and buffers
+/// towards clients and servers
 #[derive(Debug, Args)]
 pub struct PepCommand {
     #[command(subcommand)]
@@ -43,47 +43,48 @@ struct RunCommand {
     /// Name of the proxy
     #[arg(long, default_value = "pep")]
     name: String,
-    /// Device that clients are reached through; can be repeated
+    /// Network device that leads to clients; can be repeated
     #[arg(long, value_name = "DEVICE", required = true)]
     client_dev: Vec<String>,
-    /// Device that servers are reached through; can be repeated
+    /// Network device that leads to servers; can be repeated
     #[arg(long, value_name = "DEVICE", required = true)]
     server_dev: Vec<String>,
-    /// Kernel name of the congestion control towards clients [the namespace's default]
+    /// Congestion control towards clients, by its name in the kernel [the namespace's default]
     #[arg(long, value_name = "CONTROL")]
     client_cc: Option<String>,
-    /// Kernel name of the congestion control towards servers [the namespace's default]
+    /// Congestion control towards servers, by its name in the kernel [the namespace's default]
     #[arg(long, value_name = "CONTROL")]
     server_cc: Option<String>,
-    /// Send and receive buffer of each connection to a client, like 4MB; or the leg's rate and
-    /// round-trip time, like 50mbit,600ms, for two bandwidth-delay products [kernel autotuning]
+    /// Send and receive buffer of each connection to a client, like 4MB. Or the rate and round-trip
+    /// time of the path to clients, like 50mbit,600ms, for buffers of two bandwidth-delay products
+    /// [kernel autotuning]
     #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     client_buffer: Option<u64>,
-    /// Send and receive buffer of each connection to a server, as --client-buffer
+    /// Send and receive buffer of each connection to a server, like --client-buffer
     #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     server_buffer: Option<u64>,
-    /// Number of worker threads, which run one event loop each [one per core]
+    /// Number of worker threads; each runs one event loop [one per core]
     #[arg(long, value_name = "COUNT")]
     workers: Option<usize>,
-    /// Size of each pipe through which data is spliced, like 1MiB
+    /// Size of each pipe through which the proxy splices data between two connections, like 1MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
     pipe_bytes: u64,
     /// Maximum number of connections; further connections bypass the proxy [10000, or a quarter of
     /// the descriptors that the proxy may open]
     #[arg(long, value_name = "COUNT")]
     max_connections: Option<usize>,
-    /// Bound of the memory that TCP uses; while TCP uses more, new connections bypass the proxy
-    /// [half of the machine's memory]
+    /// Limit for the memory that all TCP sockets use; while they use more, new connections bypass
+    /// the proxy [half of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
     /// Reset connections that transfer no data for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "125min")]
     idle_timeout: Duration,
-    /// Give up on servers that do not answer for this long
+    /// Give up connecting to a server that does not answer for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     handshake_timeout: Duration,
-    /// Complete a client's handshake only after the server's handshake, so that a connection that
-    /// the server refuses also fails for the client
+    /// Complete the handshake with the client only after the handshake with the server. Then a
+    /// connection that the server refuses also fails for the client
     #[arg(long)]
     confirm: bool,
     /// Append a JSON line for each ended connection to FILE [stderr]
@@ -96,8 +97,8 @@ struct RunCommand {
     /// How long open connections may continue after the proxy gets a signal or `pep stop`
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     drain_timeout: Duration,
-    /// Firewall mark of intercepted packets, also used as routing table number; the next number is
-    /// the mark of the proxy's own packets
+    /// Firewall mark of intercepted packets, and number of the proxy's routing table. The next
+    /// number is the mark of packets that the proxy sends
     #[arg(long, default_value_t = 18_519)]
     mark: u32,
     /// Replace a running proxy of this name. The old proxy keeps its connections until they end,
@@ -107,7 +108,7 @@ struct RunCommand {
     /// Run in a background process, and return when the proxy accepts connections
     #[arg(long)]
     background: bool,
-    /// User that the proxy switches to if root starts it [headway-pep if that user exists, else
+    /// User as which the proxy runs if root starts it [headway-pep if that user exists, else
     /// nobody]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -129,8 +130,8 @@ struct StatusCommand {
     json: bool,
 }
 
-/// Stop a proxy. It accepts no new connections, and exits when all open connections have ended. For
-/// a proxy that was killed, remove its firewall rules
+/// Stop a proxy. The proxy accepts no new connections, and exits when all open connections have
+/// ended. If the proxy was killed, this command removes its firewall rules
 #[derive(Debug, Args)]
 struct StopCommand {
     /// Name of the proxy [the only proxy]
@@ -146,11 +147,12 @@ fn size(text: &str) -> Result<u64, String> {
     parse_positive_size(text).map_err(|e| e.to_string())
 }
 
-/// A buffer holds so many bandwidth-delay products of its leg: one for the data in flight, and one
+/// Size of a buffer in bandwidth-delay products of its path: one for the data in flight, and one
 /// for the data that arrives between a lost packet and its retransmission.
 const BDPS: u64 = 2;
 
-/// Parses a buffer's size, or a leg's rate and round-trip time, and returns the size in bytes.
+/// Parses the size of a socket buffer: either the size itself, or the rate and round-trip time of a
+/// path. Returns bytes.
 fn buffer(text: &str) -> Result<u64, String> {
     let Some((rate, rtt)) = text.split_once(',') else {
         return size(text);
@@ -161,7 +163,7 @@ fn buffer(text: &str) -> Result<u64, String> {
     u64::try_from(bytes).map_err(|_| "must be less".to_owned())
 }
 
-/// Parses an address; `Config::check` later checks that it is a loopback address.
+/// Parses an address and port. `Config::check` later checks that the address is a loopback address.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let port = text
         .parse::<u16>()
@@ -279,7 +281,7 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
         } else {
             say!("proxy {} {line}", status.name);
         }
-        out::flush(); // flush, because a script may wait for this line at a pipe
+        out::flush(); // flush, because a script may read this line from a pipe and wait for it
         match (parent, manager) {
             (Some(parent), _) => parent.release(&line),
             (None, Some(manager)) => manager.notify_ready(status.pid, &line),
@@ -303,8 +305,8 @@ fn takes(status: &Status) -> String {
     )
 }
 
-/// Waits for the background process, and notifies the service manager. The manager accepts
-/// notifications only from the process that it started.
+/// Waits until the background proxy is ready, and notifies the service manager (systemd). The
+/// manager accepts notifications only from the process that it started.
 fn wait_for(process: background::Child, manager: Option<&Manager>) -> Result<(), Failure> {
     let pid = process.pid();
     let line = process.wait()?;

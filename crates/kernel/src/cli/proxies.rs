@@ -1,5 +1,5 @@
-//! Finds and ends proxies for `pep`, `status` and `detach --all`. It also finds the rules of
-//! proxies that were killed.
+//! Finds and ends proxies for `pep`, `status` and `detach --all`. Also finds the firewall rules
+//! that killed proxies left.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use crate::error::Failure;
 use crate::out::say;
 use crate::system::{netns, rundir};
 
-/// All proxies of this scope.
+/// All proxies that this command may act on (see HEADWAY_SCOPE).
 #[derive(Debug, Serialize)]
 pub(super) struct Proxies {
-    /// Proxies that answer. Each is followed by its predecessors: replaced proxies that still have
-    /// connections.
+    /// Running proxies. After each proxy come its predecessors, which are replaced proxies that
+    /// still have connections.
     #[serde(rename = "proxies")]
     pub(super) running: Vec<Status>,
-    /// Names of proxies that no longer answer but left rules behind.
+    /// Names of proxies that no longer run but left firewall rules.
     pub(super) killed: Vec<String>,
 }
 
-/// The state in which a proxy was ended, or would be in a dry run.
+/// The state of a proxy when this command ended it. In a dry run, its present state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The proxy was running, with this many connections.
+    /// The proxy was running and had this many connections.
     Running(u64),
-    /// The proxy had been killed; only its rules are removed.
+    /// The proxy had been killed before; only its firewall rules are removed.
     Killed,
 }
 
@@ -104,11 +104,12 @@ pub(super) fn taking(taking: Taking) -> &'static str {
     }
 }
 
-/// Ends a proxy and waits until it has exited, or removes the rules of a proxy that was killed.
-/// With `dry_run` it changes nothing. Returns None if no proxy has this name.
+/// Ends a proxy and waits until it has exited, or removes the firewall rules of a proxy that was
+/// killed. With `dry_run`, nothing is changed. Returns None if no proxy has this name.
 ///
 /// # Errors
-/// The proxy does not answer; the namespace of its rules cannot be entered.
+/// The proxy does not answer, or the network namespace that has its firewall rules cannot be
+/// entered.
 pub(super) fn end(
     name: &str,
     within: Option<Duration>,
@@ -134,7 +135,7 @@ pub(super) fn end(
     if !dry_run {
         headway_pep::clean(&folder, &rundir::scope()?, name, |identity, remove| {
             let place = netns::all().into_iter().find(|n| n.identity == identity);
-            // the kernel deleted the rules together with their namespace
+            // the kernel deleted the firewall rules together with their network namespace
             let Some(place) = place else { return Ok(()) };
             let mut result = Ok(());
             let entered = place.inside(|| {
@@ -149,7 +150,7 @@ pub(super) fn end(
     Ok(Some(Ended::Killed))
 }
 
-/// Ends all proxies and resets their connections; with `dry_run` only returns their names.
+/// Ends all proxies and resets their connections; with `dry_run`, only returns the proxies' names.
 ///
 /// # Errors
 /// See [`end`].
@@ -159,7 +160,8 @@ pub(super) fn end_all(dry_run: bool) -> Result<Vec<String>, Failure> {
         end(name, Some(Duration::ZERO), dry_run)?;
     }
     if !dry_run {
-        // a proxy without root cannot remove the folder itself; a folder that is in use stays
+        // The proxies have given up root and cannot remove their folder, so this command does. A
+        // folder that is in use is not removed.
         let _ = std::fs::remove_dir(folder());
     }
     Ok(ended)
@@ -169,7 +171,7 @@ pub(super) fn end_all(dry_run: bool) -> Result<Vec<String>, Failure> {
 fn until_ended(name: &str) {
     while control::names(&folder()).iter().any(|there| there == name) {
         let status = Request::Status { connections: false };
-        // a proxy that is about to exit does not answer
+        // a proxy that is about to exit may not answer
         if matches!(control::ask::<Status>(&folder(), name, status), Ok(None)) {
             return;
         }

@@ -10,8 +10,8 @@ use crate::error::Failure;
 use crate::mechanisms::sampler::{self, Choice, NETNS_MAX};
 use crate::system::netns::Netns;
 
-/// Record cwnd, ssthresh, srtt, packets in flight and state of connections to a range of ports,
-/// until SIGINT or SIGTERM. Prints a JSON summary at the end.
+/// Record cwnd, ssthresh, srtt, packets in flight and congestion state of the connections to a
+/// range of ports, until SIGINT or SIGTERM. Then print a JSON summary.
 #[derive(Debug, Args)]
 pub struct Sample {
     /// File to write records to (see algorithms/kernel/sampler.bpf.c).
@@ -20,17 +20,17 @@ pub struct Sample {
     /// Ports that the senders connect to: one, or FIRST-LAST.
     #[arg(long, value_parser = port_range)]
     port: (u16, u16),
-    /// Also record the sockets of the servers.
+    /// Record the servers' sockets in addition to the clients' sockets.
     #[arg(long)]
     both_ends: bool,
     /// Record only sockets in these network namespaces [default: all].
     #[arg(long)]
     netns: Vec<String>,
-    /// Shortest time in ns between records of ACKs that change neither cwnd nor ssthresh nor the
-    /// number of retransmissions.
+    /// Shortest time in ns between two records of a connection. It applies to ACKs that change
+    /// neither cwnd nor ssthresh nor the number of retransmissions.
     #[arg(long, default_value_t = 1_000_000)]
     gap_ns: u32,
-    /// End when the parent process ends.
+    /// End this command when its parent process ends.
     #[arg(long)]
     die_with_parent: bool,
 }
@@ -55,7 +55,7 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
 pub fn run(arguments: Sample) -> Result<(), Failure> {
     if arguments.netns.len() > NETNS_MAX {
         return Err(Failure::bad_input(format!(
-            "--netns: {} namespaces are too many; at most {NETNS_MAX}",
+            "--netns: {} namespaces are too many; at most {NETNS_MAX} are allowed",
             arguments.netns.len()
         )));
     }

@@ -14,10 +14,10 @@ use crate::attach::status::{self, Entry, Status};
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// Show everything of Headway that is attached, and running proxies
+/// Show everything of Headway that is attached to the kernel, and all running proxies
 #[derive(Debug, Args)]
 pub struct StatusCommand {
-    /// First measure the processor time of the programs for this long, like 1s
+    /// First measure for this long how much processor time the attached programs take, like 1s
     #[arg(long, value_name = "TIME", value_parser = measured_for)]
     measure: Option<Duration>,
     /// Print JSON
@@ -25,7 +25,7 @@ pub struct StatusCommand {
     json: bool,
 }
 
-/// The status of the kernel and of the proxies.
+/// Everything that Headway has attached to the kernel, and Headway's proxies.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -34,8 +34,8 @@ struct Report<'a> {
     killed_proxies: &'a [String],
 }
 
-/// Bounds of --measure. A measurement needs at least 0.1 s to be meaningful; more than an hour is
-/// probably a typing error.
+/// The shortest and the longest time that --measure allows. A measurement needs at least 0.1 s to
+/// be meaningful; more than an hour is probably a typing error.
 fn measured_for(text: &str) -> Result<Duration, String> {
     let time =
         Duration::from_nanos(headway_experiment::parse_time(text).map_err(|e| e.to_string())?);

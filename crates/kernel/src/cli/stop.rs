@@ -1,4 +1,4 @@
-//! For commands that run until SIGINT or SIGTERM.
+//! Handles SIGINT and SIGTERM for commands that run until such a signal arrives.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,14 +6,15 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Time after which a waiting command checks again for the signal.
+/// How often a waiting command checks whether a signal has arrived.
 const CHECK_NS: i64 = 50_000_000;
 
 extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Handles SIGINT and SIGTERM: they no longer end the process, but set the returned flag.
+/// Installs handlers for SIGINT and SIGTERM. These signals then no longer end the process, but set
+/// the returned flag.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -28,7 +29,8 @@ pub(super) fn on_signals() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Sleeps until a time of CLOCK_MONOTONIC; returns false if a signal came before.
+/// Sleeps until a time of CLOCK_MONOTONIC. Returns false if SIGINT or SIGTERM arrived before this
+/// time.
 pub(super) fn waited_until(time_ns: i64, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {

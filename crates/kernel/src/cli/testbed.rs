@@ -13,7 +13,7 @@ use crate::out::{self, say};
 use crate::system::processes::be_prompt;
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
-/// Hosts in network namespaces, connected by an emulated link
+/// Create and use testbeds: hosts in network namespaces that an emulated link connects
 #[derive(Debug, Args)]
 pub struct TestbedCommand {
     #[command(subcommand)]
@@ -48,27 +48,29 @@ struct UpCommand {
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
-    /// Take links, access links and seed from this file, the JSON of a Python Experiment
+    /// Take the links, the access links and the seed from this file, which is the JSON of a Python
+    /// Experiment
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]
     experiment: Option<PathBuf>,
-    /// Rate in both directions, like 10mbit [without preset: 10mbit]
+    /// Rate of the link in both directions, like 10mbit [without preset: 10mbit]
     #[arg(long)]
     rate: Option<String>,
-    /// Rate from right to left [--rate]
+    /// Rate of the link from right to left [--rate]
     #[arg(long, value_name = "RATE")]
     reverse_rate: Option<String>,
     /// Base round-trip time, like 50ms [without preset: 50ms]
     #[arg(long)]
     rtt: Option<String>,
-    /// Limit of each queue, like 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
+    /// Limit of the queue in each direction, like 1bdp, 60000B, 64kB or 100pkts [without preset:
+    /// 1bdp]
     #[arg(long)]
     buffer: Option<String>,
     /// Random loss in each direction, like 1% [none]
     #[arg(long)]
     loss: Option<String>,
-    /// AQM with its tunables, like red:ecn=on [drop-tail]
+    /// Active queue management of both queues with its tunables, like red:ecn=on [drop-tail]
     #[arg(long)]
     aqm: Option<String>,
     /// Vary rate and delay from left to right: schedule:FILE or mahimahi:FILE
@@ -77,7 +79,7 @@ struct UpCommand {
     /// Vary rate and delay from right to left, like --vary
     #[arg(long, value_name = "KIND:FILE")]
     reverse_vary: Option<String>,
-    /// Seed of the random streams [1]
+    /// Seed of the link's random numbers [1]
     #[arg(long)]
     seed: Option<u64>,
     /// Capture the packets of both directions, as the hosts on the left see them, into this file
@@ -87,20 +89,20 @@ struct UpCommand {
     /// Number of hosts on each side
     #[arg(long, default_value_t = 1, value_name = "K")]
     hosts: u32,
-    /// Default congestion control of all hosts: one of the kernel's, or one of Headway's as
-    /// CONTROL[+STARTUP][:TUNABLE=VALUE]... A control of Headway's is attached until `down`
+    /// Default congestion control of all hosts: one of the kernel's own, or one of Headway's as
+    /// CONTROL[+STARTUP][:TUNABLE=VALUE]... One of Headway's stays attached until `testbed down`
     #[arg(long, default_value = "cubic")]
     control: String,
     /// Default congestion control of the gateway in preset geo-gateway [--control]
     #[arg(long, value_name = "CONTROL")]
     gateway_control: Option<String>,
-    /// Set a sysctl in all hosts, like net.ipv4.tcp_sack=0; can be repeated
+    /// Set a sysctl in all hosts' namespaces, like net.ipv4.tcp_sack=0; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     sysctl: Vec<String>,
-    /// Log every packet into this folder
+    /// Folder for a log with a row for every packet of the emulated link
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
-    /// Only print what would change
+    /// Only print what the command would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -114,12 +116,13 @@ struct ExecCommand {
     /// Name of the testbed [the only testbed]
     #[arg(long)]
     name: Option<String>,
-    /// Run with real-time priority; for links that leave a core idle
+    /// Run the program with real-time priority. Use this only if the emulated link leaves a core
+    /// idle
     #[arg(long)]
     real_time: bool,
     /// Host: left1, right1, ...
     host: String,
-    /// Program and its arguments, after --
+    /// The program to run and its arguments, after --
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -153,7 +156,7 @@ struct DownCommand {
     /// Remove all testbeds, including the remains of those whose command was killed
     #[arg(long)]
     all: bool,
-    /// Only print what would change
+    /// Only print what the command would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -161,7 +164,7 @@ struct DownCommand {
     json: bool,
 }
 
-/// The emulator process, which `up` starts
+/// Run the emulator of a testbed; only `testbed up` calls this command
 #[derive(Debug, Args)]
 #[command(hide = true)]
 struct EmulatorCommand {

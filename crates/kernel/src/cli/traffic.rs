@@ -1,4 +1,4 @@
-//! `headwayctl traffic`: small traffic sources and sinks.
+//! `headwayctl traffic`: small programs that send and receive test traffic.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -17,15 +17,16 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// One end of one flow. Times are ns of CLOCK_MONOTONIC. Prints a JSON summary at the end.
+/// Run one end of one test flow: the sender or the receiver. Times are ns of CLOCK_MONOTONIC.
+/// Prints a JSON summary at the end.
 #[derive(Debug, Args)]
 pub struct Traffic {
     #[command(subcommand)]
     end: End,
-    /// End when the parent process ends.
+    /// End this command when its parent process ends.
     #[arg(long, global = true)]
     die_with_parent: bool,
-    /// Run with real-time priority; for links that leave a core idle.
+    /// Run with real-time priority. Use this only if the emulated link leaves a core idle.
     #[arg(long, global = true)]
     real_time: bool,
 }
@@ -38,10 +39,10 @@ enum End {
     BulkReceive(BulkReceive),
     /// Send UDP datagrams at a constant rate.
     CbrSend(CbrSend),
-    /// Receive UDP datagrams of cbr-send.
+    /// Receive the UDP datagrams that cbr-send sends.
     CbrReceive(Receive),
-    /// Play a connection vector: send a request, wait for the response, wait for the think time,
-    /// repeat.
+    /// Play a connection vector as its client: send a request, wait for the response, wait for the
+    /// think time, repeat.
     VectorsClient(VectorsEnd),
     /// Answer the requests of vectors-client.
     VectorsServer(VectorsEnd),
@@ -51,17 +52,17 @@ enum End {
     PingpongServer(PingpongEnd),
 }
 
-/// Hints that are set before the connection opens; they need `headwayctl hints attach`.
+/// Hints for the connection, which are set before it opens. They need `headwayctl hints attach`.
 #[derive(Debug, Args)]
 struct Hints {
-    /// Initial rate in bit/s, headers included.
+    /// Hint: initial rate in bit/s, including headers.
     #[arg(long, value_name = "BPS")]
     initial_rate: Option<u64>,
-    /// Announce that this end will send so many bytes.
+    /// Hint: how many bytes this end will send.
     #[arg(long, value_name = "BYTES")]
     data_volume: Option<u64>,
-    /// Deadline in ns. For a transfer it counts from now. For responses without a deadline of their
-    /// own it counts from the request.
+    /// Hint: deadline in ns. For a transfer, the time runs from now. For a response without a
+    /// deadline of its own, the time runs from the request.
     #[arg(long, value_name = "NS")]
     deadline: Option<u64>,
 }
@@ -78,8 +79,8 @@ impl From<Hints> for traffic::Hints {
 
 #[derive(Debug, Args)]
 struct Socket {
-    /// Congestion control, by its name in the kernel or as it was attached [default: that of the
-    /// namespace].
+    /// Congestion control, by its name in the kernel or as it was attached [default: the
+    /// namespace's default].
     #[arg(long)]
     control: Option<String>,
     /// Send small segments at once (TCP_NODELAY).
@@ -89,7 +90,7 @@ struct Socket {
 
 #[derive(Debug, Args)]
 struct BulkSend {
-    /// Address and port of the receiver.
+    /// Address and port of the receiver, to connect to.
     #[arg(long)]
     to: SocketAddrV4,
     #[command(flatten)]
@@ -99,13 +100,13 @@ struct BulkSend {
     /// Bytes to send [default: until --stop].
     #[arg(long)]
     bytes: Option<u64>,
-    /// Time to connect at [default: now].
+    /// When to connect [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// Time to stop writing at; data in the send buffer is still delivered [default: --end].
+    /// When to stop writing; TCP still delivers the data in the send buffer [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// Time to give up at [default: never].
+    /// When to give up and reset the connection [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
 }
@@ -118,7 +119,7 @@ struct Receive {
     /// File to write records to: rows of little-endian 64-bit integers.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Time to give up at [default: never].
+    /// When to give up and close the connection [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
 }
@@ -127,15 +128,15 @@ struct Receive {
 struct BulkReceive {
     #[command(flatten)]
     receive: Receive,
-    /// Read application data at this rate in bit/s [default: as it arrives].
+    /// Read the received data at this rate in bit/s [default: as it arrives].
     #[arg(long, value_name = "BPS", conflicts_with = "read_bytes",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_rate: Option<u64>,
-    /// Read this many bytes per call, with one call every `--read-interval`.
+    /// Read this many bytes per read() call, with one call every `--read-interval`.
     #[arg(long, value_name = "BYTES", requires = "read_interval",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_bytes: Option<u64>,
-    /// Nanoseconds between two reads, and before the first read.
+    /// Time in ns between two read() calls, and before the first one.
     #[arg(long, value_name = "NS", requires = "read_bytes",
           value_parser = clap::value_parser!(i64).range(1..))]
     read_interval: Option<i64>,
@@ -153,22 +154,22 @@ impl BulkReceive {
 
 #[derive(Debug, Args)]
 struct CbrSend {
-    /// Address and port of the receiver.
+    /// Address and port of the receiver, to send to.
     #[arg(long)]
     to: SocketAddrV4,
     /// Size of an IP packet, headers included.
     #[arg(long, default_value_t = 186)]
     ip_bytes: usize,
-    /// Time between two packets, in ns.
+    /// Interval between two packets, in ns.
     #[arg(long, default_value_t = 20_000_000)]
     interval_ns: i64,
-    /// Send packets with ECT(0), so that queues can mark them.
+    /// Send packets with the codepoint ECT(0), so that queues can mark them with CE.
     #[arg(long)]
     ecn: bool,
-    /// Time of the first packet [default: now].
+    /// When to send the first packet [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// Time from which on no packet is sent.
+    /// When to stop sending packets.
     #[arg(long)]
     stop: i64,
     /// File to write records to: rows (number, time sent in ns).
@@ -193,16 +194,17 @@ struct VectorsEnd {
     socket: Socket,
     #[command(flatten)]
     hints: Hints,
-    /// Time that the start times in the file are relative to [default: now].
+    /// Time zero of the file: its start times count from this time [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// Time from which on no connection is opened [default: --end].
+    /// When to stop opening connections [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// Time to give up at [default: never].
+    /// When to give up and close all connections [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
-    /// File for the client's records: one row (number, start ns, end ns) per exchange.
+    /// File for the client's records: one row (number, start ns, end ns) per exchange of a request
+    /// and a response.
     #[arg(long)]
     out: Option<PathBuf>,
     /// File for the bytes that this end received over time: rows (time ns, bytes since the start).
@@ -221,21 +223,22 @@ struct PingpongEnd {
     /// Mean time between two messages, in ns.
     #[arg(long)]
     mean_interval_ns: u64,
-    /// Seed of the experiment. Seed and flow number determine the random intervals.
+    /// Seed of the experiment. The seed and the flow's number determine the random intervals
+    /// between messages.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Number of the flow.
+    /// Number of this flow in the experiment.
     #[arg(long, default_value_t = 0)]
     flow: u32,
     #[command(flatten)]
     socket: Socket,
-    /// Time to connect at [default: now].
+    /// When to connect [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// Time to stop sending at [default: --end].
+    /// When to stop sending messages [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// Time to give up at [default: never].
+    /// When to give up and close the connection [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
     /// File to write records to: the client's rows (message, start ns, end ns), the server's rows
@@ -244,10 +247,10 @@ struct PingpongEnd {
     out: Option<PathBuf>,
 }
 
-/// Runs one end until it is done and prints a summary.
+/// Runs one end of a flow until the flow is complete, and prints a summary.
 ///
 /// # Errors
-/// Bad input; a failed system call.
+/// An option is invalid, or a system call fails.
 pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
@@ -320,7 +323,8 @@ fn exchange_task(a: VectorsEnd) -> Result<traffic::ExchangeTask, Failure> {
     })
 }
 
-/// Reads a file of exchanges. Fails if the file has exchanges that these programs cannot play.
+/// Reads a file of exchanges. Fails if the file has exchanges that `headwayctl traffic` cannot
+/// play.
 fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
     let bad = |what: &dyn std::fmt::Display| {
         Failure::bad_input(format!("--file: {}: {what}", file.display()))
@@ -347,8 +351,8 @@ fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
     })
 }
 
-/// The kernel's name of a control. The user may give that name, or CONTROL+STARTUP as it was
-/// attached.
+/// Finds the name in the kernel of the congestion control that the user gave, either by that name
+/// or as CONTROL+STARTUP.
 fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     match control {
         Some(name) if !is_available(&name) => Ok(Some(find_name(&name)?.unwrap_or(name))),
@@ -356,7 +360,7 @@ fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Prints "ready" when peers may connect. The summary follows later.
+/// Prints the line "ready" when peers may connect. The summary is printed at the end.
 pub(super) fn ready() {
     say!("ready");
     out::flush();
@@ -368,12 +372,13 @@ pub(super) fn print(summary: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes this process end with its parent, so that a killed session leaves no program behind.
+/// Makes the kernel end this process when its parent process ends, so that a killed experiment
+/// leaves no program running.
 pub(super) fn die_with_parent() -> Result<(), Failure> {
     // SAFETY: PR_SET_PDEATHSIG takes one integer and no pointer.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } == 0 {
         Ok(())
     } else {
-        Err(std::io::Error::last_os_error()).attempt("end with the parent")
+        Err(std::io::Error::last_os_error()).attempt("end together with the parent process")
     }
 }

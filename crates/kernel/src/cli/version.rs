@@ -1,8 +1,8 @@
 //! The version, and the commit that packaging/stamp.py writes into the linked program. The commit
 //! is not compiled in, so that a new commit does not relink the program.
 
-/// Space for the commit: a marker that occurs nowhere else in the program, then the commit, which a
-/// zero byte ends.
+/// Space in the program's file for the name of the commit: a marker that occurs nowhere else in the
+/// file, then the name, which a zero byte ends.
 #[used]
 static STAMP: [u8; 64] = *b"headwayctl commit:\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
@@ -12,8 +12,8 @@ const MARK: usize = "headwayctl commit:".len();
 /// The version, such as `0.2.0 (1a2b3c4d5e, 2026-11-27)`; without parentheses if the commit is
 /// unknown.
 pub(super) fn version() -> String {
-    // SAFETY: a reference is a valid pointer. Volatile, because the linked bytes may differ from
-    // those that the compiler knows.
+    // SAFETY: a reference is a valid pointer. The read is volatile, because packaging/stamp.py
+    // changes these bytes after compilation.
     let stamp = unsafe { std::ptr::read_volatile(&STAMP) };
     shown(&stamp[MARK..])
 }

@@ -1,4 +1,5 @@
-//! `headwayctl watchdog`: cleans up after a program that was killed.
+//! `headwayctl watchdog`: removes the testbeds, congestion controls and hints of a program that was
+//! killed.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -12,19 +13,19 @@ use crate::mechanisms::hints;
 use crate::system::rundir;
 use crate::testbed;
 
-/// How long to repeat the removal: a command that the killed program started may still create
-/// testbeds or attach controls.
+/// For how long the watchdog repeats the removal. A command that the killed program started may
+/// still run, and may create testbeds or attach congestion controls.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove these things if stdin
-/// ends without "done"
+/// Read the lines "testbed NAME", "control NAME" and "hints" from stdin. If stdin ends before the
+/// line "done", remove the named testbeds and controls, and the hints
 #[derive(Debug, Args)]
 pub struct WatchdogCommand {}
 
 pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
-        // any error means that the program at the other end is gone
+        // any error means that the program that writes to this pipe has ended
         let Ok(line) = line else { break };
         match line.split_once(' ') {
             Some(("testbed", name)) => testbeds.push(name.to_owned()),
@@ -40,7 +41,7 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     }
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        // errors are ignored: a testbed or control may not exist, or not yet
+        // ignore errors, because a testbed or control may not exist, or may not exist yet
         for name in &testbeds {
             let _ = testbed::down(Some(name), false);
         }
@@ -48,7 +49,7 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
             let _ = detach::detach(detach::Target::Control(name));
         }
         if takes_hints && nobody_runs() {
-            // keep the default hints of prefixes, because a user may have set them by hand
+            // keep the default hints for prefixes, because a user may have set them by hand
             let _ = hints::detach(true, false);
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -56,7 +57,8 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no other program runs experiments that use hints (see python/headway/backends/kernel/hints.py).
+/// Whether no other program runs experiments that use hints. Each such program locks a file
+/// (python/headway/backends/kernel/hints.py).
 fn nobody_runs() -> bool {
     let scope = rundir::scope().unwrap_or_default();
     let dash = if scope.is_empty() { "" } else { "-" };

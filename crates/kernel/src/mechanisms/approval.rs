@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
 use headway_algorithms::TunableInfo;
 
-/// The algorithm whose events report requests.
+/// Name of the router algorithm whose events report Quick-Start requests.
 pub(super) const ALGORITHM: &str = "quick-start";
 
-/// Why less was granted than requested. None: the request was granted in full, or another router
-/// reduced it. The keys of `event` and `tunables` are the names that the algorithm declares.
+/// The reason why the router granted less than the requested rate. None: the router granted the
+/// full rate, or another router reduced the request. The keys of `event` and `tunables` are the
+/// names that the algorithm declares.
 pub(super) fn reason(
     event: &BTreeMap<String, u64>,
     tunables: &[(&TunableInfo, u32)],
@@ -80,8 +81,8 @@ pub(super) fn reason(
 mod tests {
     use super::*;
 
-    /// Explains an event with these codes, `limited` and rates in bit/s. `changed` are the tunables
-    /// that differ from their defaults.
+    /// Returns the explanation of an event that has these rate codes, this `limited`, and these
+    /// rates in bit/s. `changed` has the tunables that differ from their defaults.
     fn value(
         codes: (u64, u64),
         limited: bool,

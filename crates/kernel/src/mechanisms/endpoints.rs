@@ -1,6 +1,6 @@
-//! Headers at endpoints (`algorithms/port/bpf/endpoint.h`): the programs that a control with a
-//! header needs, for all sockets of the machine's cgroup. They are attached and detached together
-//! with their control.
+//! Protocol headers at endpoints (`algorithms/port/bpf/endpoint.h`). A congestion control with a
+//! header needs eBPF programs for all sockets of the machine's root cgroup. These programs are
+//! attached and detached together with their congestion control.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,45 +21,47 @@ use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;
 
 const PROGRAM: &str = "hw_endpoint";
-/// The second program that a header in the ECN bits needs.
+/// Name of the second eBPF program, which only a header in the ECN bits needs: it reads these bits
+/// of arriving packets.
 const READER: &str = "hw_bits_in";
 const COUNTERS: &str = "hw_carried_cnt";
 const LAST: &str = "hw_carried_last";
 
-/// A header that endpoints send and answer.
+/// A protocol header that the sockets of a congestion control send, and that receivers answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// The kernel's name for the control that owns the header.
+    /// Name in the kernel of the congestion control that uses the header.
     pub control: String,
-    /// The header; null: this build does not have the control.
+    /// Name of the header; null: this build of headwayctl does not know the congestion control.
     pub header: Option<&'static str>,
-    /// Whether the header is in the ECN bits, which programs at devices write (see
+    /// Whether the header is in the ECN bits. Only programs at devices can write these bits (see
     /// [`super::headers_out`]).
     pub needs_device: bool,
     /// The cgroup whose sockets send and answer the header.
     pub cgroup: String,
-    /// Whether headwayctl's pin keeps the programs attached; false: a process does.
+    /// True: headwayctl's pins keep the programs attached. False: they stay attached only while a
+    /// process holds their BPF links.
     pub pinned: bool,
     /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
-    /// The last answer that any socket received; null: none yet.
+    /// The last answer to the header that any socket received; null: none yet.
     pub feedback: Option<Feedback>,
 }
 
-/// An answer to the header that a socket received.
+/// The answer to a header that a socket received from its peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Feedback {
-    /// Age of the answer, ms.
+    /// Time since the answer arrived, in ms.
     pub age_ms: u64,
     /// The answer's fields, by the names that the header declares.
     pub values: BTreeMap<String, i64>,
 }
 
-/// If so many headers were sent and none was answered, `status` reports it.
+/// `status` warns if more than this many headers were sent and none was answered.
 const SILENCE: u64 = 100;
 
 impl Endpoint {
-    /// Remarks for the user about the path, derived from the counters.
+    /// Warnings for the user about the path, derived from the programs' counters.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let n = |name: &str| self.counters.get(name).copied().unwrap_or(0);
@@ -84,7 +86,7 @@ impl Endpoint {
     }
 }
 
-/// The header that a control's endpoints send.
+/// Finds the header that the sockets of a congestion control send.
 fn header_of(control: &str) -> Option<&'static HeaderInfo> {
     headway_algorithms::control(control)
         .ok()?
@@ -96,20 +98,20 @@ fn cgroup_for(header: &HeaderInfo) -> Result<PathBuf, Failure> {
     cgroup::root(&format!("send the header {}", header.name))
 }
 
-/// Whether this is one of the programs that belong to a control.
+/// Whether this eBPF program belongs to a congestion control.
 #[must_use]
 pub fn is_ours(hook: &Hook) -> bool {
     [PROGRAM, READER].contains(&hook.program.as_str())
 }
 
-/// The kernel's name for the control that a program belongs to.
+/// Name in the kernel of the congestion control that an eBPF program belongs to.
 #[must_use]
 pub fn control_of(hook: &Hook) -> String {
     hook.text("hw_attached_name")
 }
 
-/// The attached programs that belong to a control. If a command was killed, there may be more than
-/// the control needs.
+/// The attached eBPF programs that belong to a congestion control. If a command was killed, more
+/// programs may be attached than the congestion control needs.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -119,11 +121,11 @@ pub fn programs_of(name: &str) -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Returns an error if another attached control has the same header, because packets would carry
-/// the header twice.
+/// Fails if another attached congestion control sends the same header, because packets would then
+/// carry the header twice.
 ///
 /// # Errors
-/// Such a control is attached; no cgroup2.
+/// Another attached congestion control sends the header, or no cgroup2 is mounted.
 pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     let Some(header) = header_of(control) else {
         return Ok(());
@@ -134,7 +136,7 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
         .find(|e| e.control != name && e.header == Some(header.plain_name()))
     {
         Some(other) => Err(Failure::bad_input(format!(
-            "name \"{name}\": the header {} is sent by {} already; detach that first",
+            "name \"{name}\": {1} already sends the header {0}; detach {1} first",
             header.plain_name(),
             other.control
         ))),
@@ -142,8 +144,8 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes the cgroup of a control's program into the constants of the control's object. Does
-/// nothing for a control without a header.
+/// Writes the path of the cgroup into the constants of a congestion control's eBPF object. Does
+/// nothing for a congestion control without a header.
 ///
 /// # Errors
 /// No cgroup2 is mounted.
@@ -155,7 +157,8 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
     hooks::set_place(open, &root.display().to_string())
 }
 
-/// Attaches the programs of a loaded control, if it has any, and detaches the programs in `before`.
+/// Attaches the programs that send and answer the header of a loaded congestion control, if it has
+/// a header. Detaches the older programs in `before`.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -208,7 +211,7 @@ fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     })
 }
 
-/// All headers that endpoints send.
+/// All protocol headers that sockets of this machine send.
 ///
 /// # Errors
 /// Lack of privilege.

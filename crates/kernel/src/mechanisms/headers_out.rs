@@ -1,6 +1,7 @@
-//! Attaches the program that sends those parts of controls' headers that sockets cannot send
-//! (`algorithms/kernel/headers_out.bpf.c`). At the devices through which packets leave a host, it
-//! writes codepoints into the two ECN bits, and answers into ACKs that are full of SACK blocks.
+//! Attaches the eBPF program that sends those parts of congestion controls' headers that sockets
+//! cannot send (`algorithms/kernel/headers_out.bpf.c`). The program runs at the devices through
+//! which packets leave a host. It writes codepoints into the two ECN bits, and answers into ACKs
+//! whose SACK blocks leave no room.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +19,12 @@ use crate::system::rundir;
 const PROGRAM: &str = "hw_headers_out";
 const COUNTERS: &str = "hw_headers_cnt";
 
-/// A device at which the program writes headers.
+/// A network device at which the program writes headers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeadersOut {
     /// Namespace and device.
     pub place: String,
-    /// Whether the device no longer exists.
+    /// True: the device no longer exists.
     pub gone: bool,
     /// The program's counters, by name.
     pub counters: BTreeMap<String, u64>,
@@ -33,7 +34,8 @@ fn is_ours(hook: &Hook) -> bool {
     hook.program == PROGRAM
 }
 
-/// Starts to write headers at a device. `dry_run`: only checks that it could.
+/// Attaches the program that writes headers to a device. `dry_run`: only checks whether that is
+/// possible.
 ///
 /// # Errors
 /// The kernel refuses; programs at devices need Linux 6.6.
@@ -55,11 +57,12 @@ pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
     shared::share_maps(&mut open, &lock)?;
     device.describe_to(&mut open)?;
     let object = load::load(open, "the program of headers")?;
-    // this program runs first, so that a router at the same device sees the headers that it writes
+    // this program has to run before a router at the same device, so that the router sees the
+    // headers
     device.attach(&object, PROGRAM, Point::EgressFirst, &lock)
 }
 
-/// The devices at which headers are written.
+/// The devices at which the program writes headers.
 ///
 /// # Errors
 /// Lack of privilege.

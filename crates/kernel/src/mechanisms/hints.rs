@@ -1,5 +1,6 @@
-//! The application interface: socket options that a cgroup's processes may use, and defaults for
-//! the peers of a prefix. `algorithms/port/bpf/app.h` describes how the stack reads both.
+//! Hints of applications: socket options that the processes of a cgroup may use, and default hints
+//! for connections to the peers in a prefix. `algorithms/port/bpf/app.h` describes how congestion
+//! controls read the hints.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,12 +23,12 @@ use crate::objects::{hints_object, writes_object};
 use crate::system::cgroup;
 use crate::system::rundir::{self, Lock};
 
-/// The programs of algorithms/kernel/hints.bpf.c.
+/// The eBPF programs of algorithms/kernel/hints.bpf.c, and where each is attached.
 const PROGRAMS: [(&str, Point); 2] = [
     ("hw_hints_set", Point::SetSockOpt),
     ("hw_hints_get", Point::GetSockOpt),
 ];
-/// The program of algorithms/kernel/writes.bpf.c.
+/// Name of the eBPF program in algorithms/kernel/writes.bpf.c.
 const WRITES: &str = "hw_hints_write";
 /// The BTF name of the tracepoint to which the program of writes.bpf.c is attached.
 const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
@@ -44,27 +45,28 @@ pub(crate) const PREFIXES: &str = "hw_prefixes";
 /// The application types, in the order of their numbers.
 pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
 
-/// A cgroup from whose processes socket options are accepted.
+/// A cgroup whose processes may set Headway's socket options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hints {
-    /// The cgroup's folder.
+    /// Path of the cgroup's folder.
     pub cgroup: String,
     /// Whether headwayctl's pins keep the programs attached.
     pub pinned: bool,
-    /// Whether startups learn the full size of a large write.
+    /// Whether startups get the full size of a large write.
     pub sees_writes: bool,
-    /// How often each option was set; "refused" and "read" count over all options.
+    /// How often each socket option was set. "refused" and "read" count refused and read options of
+    /// all kinds.
     pub counters: BTreeMap<String, u64>,
 }
 
 /// The default hints of connections to a prefix, for applications that set no options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PrefixDefault {
-    /// The prefix; "default" means all addresses.
+    /// The address prefix of the peers; "default" means all addresses.
     pub prefix: String,
-    /// Initial rate, bit/s.
+    /// Hint: initial rate, bit/s.
     pub rate_bps: u64,
-    /// Usual volume of a connection; null: unknown.
+    /// Hint: how many bytes a connection usually carries; null: unknown.
     pub volume_bytes: Option<u64>,
     /// One of [`TYPES`].
     pub application_type: &'static str,
@@ -75,9 +77,9 @@ fn check() -> Result<(), Failure> {
     rundir::enter()
 }
 
-/// Accepts the socket options from all processes of a cgroup and its descendants; None: from all
-/// processes of the machine. An earlier attachment of the same
-/// scope is detached. `dry_run`: only returns the place.
+/// Attaches the programs that accept Headway's socket options from all processes of a cgroup and
+/// its descendants. None: from all processes of the machine. Detaches programs of the same scope
+/// that were attached before. `dry_run`: only returns the cgroup's folder.
 ///
 /// # Errors
 /// The cgroup does not exist, or the kernel refuses.
@@ -125,7 +127,7 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     Ok(place)
 }
 
-/// Whether this kernel has the tracepoint of writes (since Linux 6.16).
+/// Whether this kernel has the tracepoint that reports an application's writes (since Linux 6.16).
 fn kernel_tells_of_writes() -> bool {
     Btf::of_kernel().is_some_and(|btf| btf.has_typedef(WRITES_TRACEPOINT))
 }
@@ -150,9 +152,10 @@ fn attached() -> Result<Vec<Hook>, Failure> {
     Ok(hooks)
 }
 
-/// The programs that this scope attached. Without a scope these are the ones that were attached
-/// without a scope: runs of the kernel backend attach and detach hints by themselves, which must
-/// not end the hints of other scopes.
+/// The eBPF programs that a command with the present HEADWAY_SCOPE attached. If the variable is not
+/// set, the programs that a command without a scope attached. Programs of other scopes are left
+/// out, because the kernel backend attaches and detaches hints for each run, and must not detach
+/// the hints of others.
 fn own() -> Result<Vec<Hook>, Failure> {
     let scope = rundir::scope()?;
     let mut hooks = attached()?;
@@ -160,20 +163,21 @@ fn own() -> Result<Vec<Hook>, Failure> {
     Ok(hooks)
 }
 
-/// What `detach` removed, or would remove.
+/// The hints that `detach` removed. In a dry run, those that it would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The cgroups from whose processes options were accepted.
+    /// The cgroups whose processes could set the socket options.
     pub places: Vec<String>,
-    /// The prefixes that had defaults.
+    /// The prefixes that had default hints.
     pub defaults: Vec<String>,
 }
 
-/// Stops accepting options, and removes the defaults of prefixes unless they are to be kept. Other
-/// scopes keep theirs. `dry_run`: only reports what would be removed.
+/// Stops accepting socket options. Also removes the default hints of all prefixes, except if the
+/// caller wants to keep them. Does not change hints of other scopes. `dry_run`: only reports what
+/// would be removed.
 ///
 /// # Errors
-/// Nothing is attached and no prefix has a default; the kernel refuses.
+/// No program is attached and no prefix has default hints, or the kernel refuses.
 pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     check()?;
     let hooks = own()?;
@@ -183,7 +187,7 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     if hooks.is_empty() && ended.defaults.is_empty() {
         return Err(Failure::bad_input(
-            "hints are not accepted; run `headwayctl hints attach` first",
+            "the hints of applications are not accepted; run `headwayctl hints attach` first",
         ));
     }
     ended.places = hooks.iter().map(|hook| hook.place.clone()).collect();
@@ -197,14 +201,14 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     for prefix in &ended.defaults {
         if let (Some(map), Ok(prefix)) = (shared::map(PREFIXES), Prefix::parse(prefix)) {
-            // ignore errors: another command may have removed the prefix
+            // ignore this error, because another command may have removed the prefix
             let _ = map.delete(&prefix.to_bytes());
         }
     }
     Ok(ended)
 }
 
-/// The cgroups from which socket options are accepted, and how often each option was used.
+/// The cgroups whose processes may set the socket options, and how often each option was used.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -231,8 +235,8 @@ pub fn status() -> Result<Vec<Hints>, Failure> {
         .collect())
 }
 
-/// Sets the default of a prefix. It takes effect at once, also for running processes that have not
-/// connected yet. `dry_run`: only checks that it could.
+/// Sets the default hints for a prefix. They take effect at once for every connection that opens
+/// later, also in processes that already run. `dry_run`: only checks whether that is possible.
 ///
 /// # Errors
 /// Lack of privilege, or too many prefixes.
@@ -257,7 +261,7 @@ pub fn set_default(
     write_default(&map, prefix, rate_bps, volume_bytes, kind)
 }
 
-/// Writes a default to a map of prefixes.
+/// Writes the default hints for a prefix into the map of prefixes.
 pub(crate) fn write_default(
     map: &impl MapCore,
     prefix: Prefix,
@@ -272,20 +276,22 @@ pub(crate) fn write_default(
         unused: [0; 7],
     };
     map.update(&prefix.to_bytes(), value.bytes(), MapFlags::ANY)
-        .map_err(|e| Failure::failed(format!("cannot set the default of {prefix}: {e}")))
+        .map_err(|e| Failure::failed(format!("cannot set the default hints for {prefix}: {e}")))
 }
 
-/// Loads the object for its maps, which stay because they are pinned. Nothing is attached.
+/// Loads the eBPF object only to create its maps. The maps are pinned and so remain. No program is
+/// attached.
 fn make_maps(lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(hints_object(), "hw_hints", "hints")?;
     shared::share_maps(&mut open, lock)?;
     load::load(open, "the map of prefixes").map(drop)
 }
 
-/// Removes the default of a prefix. `dry_run`: only checks that the prefix has one.
+/// Removes the default hints for a prefix. `dry_run`: only checks that the prefix has default
+/// hints.
 ///
 /// # Errors
-/// The prefix has no default.
+/// The prefix has no default hints.
 pub fn unset_default(prefix: Prefix, dry_run: bool) -> Result<(), Failure> {
     check()?;
     let key = prefix.to_bytes();
@@ -296,13 +302,13 @@ pub fn unset_default(prefix: Prefix, dry_run: bool) -> Result<(), Failure> {
             return Ok(());
         }
         let _lock = rundir::lock()?;
-        return map
-            .delete(&key)
-            .map_err(|e| Failure::failed(format!("cannot forget the default of {prefix}: {e}")));
+        return map.delete(&key).map_err(|e| {
+            Failure::failed(format!("cannot delete the default hints for {prefix}: {e}"))
+        });
     }
     let known: Vec<String> = defaults().into_iter().map(|d| d.prefix).collect();
     Err(Failure::bad_input(format!(
-        "prefix \"{prefix}\": it has no default; {}",
+        "prefix \"{prefix}\": has no default hints; {}",
         if known.is_empty() {
             "no prefix has one".to_owned()
         } else {

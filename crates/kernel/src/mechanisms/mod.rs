@@ -1,5 +1,5 @@
-//! The mechanisms of hosts and routers that eBPF programs provide. Each file attaches one
-//! mechanism, reads its counters and detaches it.
+//! The mechanisms of hosts and routers that eBPF programs provide. Each file attaches the programs
+//! of one mechanism, reads their counters and detaches them.
 
 mod approval;
 pub(crate) mod endpoints;

@@ -1,5 +1,5 @@
-//! The paths to destinations that the fast-startup manager remembers
-//! (`algorithms/port/bpf/paths.h`), and their lifetime.
+//! Reads and configures the memory of paths: the congestion windows and round-trip times that the
+//! fast-startup manager keeps per destination (`algorithms/port/bpf/paths.h`).
 
 use libbpf_rs::{MapCore as _, MapFlags};
 use serde::Serialize;
@@ -15,15 +15,15 @@ use crate::system::rundir;
 /// One destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SavedPath {
-    /// Address of the destination.
+    /// Address of the remembered destination.
     pub destination: String,
-    /// Inode of the namespace from which it was reached.
+    /// Inode of the network namespace from which the destination was reached.
     pub netns: u32,
-    /// Packets delivered in one smallest round trip.
+    /// Number of packets that the path delivered in one smallest round-trip time.
     pub cwnd_pkts: u32,
-    /// The smallest round trip; null: a connection has taken the entry and uses it.
+    /// The smallest round-trip time of the path; null: a connection uses this entry at present.
     pub min_rtt_us: Option<u32>,
-    /// The payload rate that follows from cwnd and RTT; null if `min_rtt_us` is null.
+    /// Payload rate that follows from `cwnd_pkts` and `min_rtt_us`; null if `min_rtt_us` is null.
     pub rate_bps: Option<u64>,
     /// Time since the path was saved.
     pub age_s: u64,
@@ -38,8 +38,8 @@ pub struct Memory {
     pub paths: Vec<SavedPath>,
 }
 
-/// Sets how long paths are remembered; 0: deletes all paths and stops remembering. `dry_run`: only
-/// checks that it could.
+/// Sets how long paths are remembered. 0: deletes all paths and remembers no more. `dry_run`: only
+/// checks whether that is possible.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -65,7 +65,7 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
     if lifetime_ns == 0 {
         if let Some(paths) = shared::map("hw_paths") {
             for key in paths.keys() {
-                // ignore errors: the kernel may have dropped the entry meanwhile
+                // ignore this error, because the kernel may have dropped the entry meanwhile
                 let _ = paths.delete(&key);
             }
         }
@@ -73,7 +73,8 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads `struct hw_path_key` and `struct hw_path`; none if the path has expired.
+/// Reads a path from the bytes of `struct hw_path_key` and `struct hw_path`. None if the path has
+/// expired.
 fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
     let (key, path) = (PathKey::read(key)?, Path::read(value)?);
     let address = key.peer.ipv6();
@@ -135,7 +136,7 @@ mod tests {
         };
         let path = saved_path(&key, &value(100_000), 1_000_000_000).unwrap();
         assert_eq!((path.netns, path.destination.as_str()), (7, "192.0.2.1"));
-        // 100 packets of 10 000 bits in 0.1 s
+        // the expected rate: 100 packets of 10 000 bits in 0.1 s
         assert_eq!(path.rate_bps, Some(10_000_000));
         assert_eq!(
             saved_path(&key, &value(0), 1_000_000_000).unwrap().rate_bps,

@@ -25,7 +25,8 @@ impl Prefix {
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let bad = |what: &str| {
             Failure::bad_input(format!(
-                "prefix \"{text}\": {what}; allowed are default, 10.0.0.0/8, 2001:db8::/32 or an address"
+                "prefix \"{text}\": {what}; allowed are default, 10.0.0.0/8, 2001:db8::/32 or an \
+                 address"
             ))
         };
         if text == "default" {
@@ -35,7 +36,7 @@ impl Prefix {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| bad("this is no address"))?;
+        let address: IpAddr = address.parse().map_err(|_| bad("not an address"))?;
         let (longest, before) = match address {
             IpAddr::V4(_) => (32u8, 96u8),
             IpAddr::V6(_) => (128, 0),

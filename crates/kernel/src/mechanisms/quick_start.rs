@@ -1,5 +1,5 @@
-//! Quick-Start (RFC 4782) in the running kernel: the host's programs at a device, and the list of
-//! congestion controls that request rates.
+//! Quick-Start (RFC 4782) in the running kernel: the eBPF programs of a host at its device, and the
+//! list of congestion controls that request rates.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::objects::quick_start_host_object;
 use crate::objects::shared;
 use crate::system::rundir::{self, Lock};
 
-/// The programs of algorithms/kernel/qs_host.bpf.c.
+/// The eBPF programs of algorithms/kernel/qs_host.bpf.c, and where each is attached.
 const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
-/// The startup that requests rates.
+/// Name of the startup that requests rates with Quick-Start.
 const STARTUP: &str = "quick-start";
 
-/// A host that takes part in Quick-Start at a device.
+/// A device behind which a host takes part in Quick-Start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// Namespace and device.
@@ -31,15 +31,15 @@ pub struct Host {
     pub complete: bool,
     /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
-    /// Remarks that the path seems not to take part, one line each.
+    /// Warnings, one line each: how many Quick-Start requests failed, and why.
     pub remarks: Vec<String>,
     /// The last requests and their outcomes, latest first.
     pub recent: Vec<Recent>,
 }
 
 /// Makes the host behind a device take part: its congestion controls with the startup quick-start
-/// send requests, and its TCP answers the requests of others up to a rate code. `dry_run`: only
-/// checks that it could.
+/// send requests, and its TCP answers the requests of other hosts, up to the rate of a given rate
+/// code. `dry_run`: only checks whether that is possible.
 ///
 /// # Errors
 /// The kernel refuses; programs at devices need Linux 6.6.
@@ -71,14 +71,14 @@ pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<
     Ok(())
 }
 
-/// The host's programs at a device, given as `namespace:device`.
+/// The Quick-Start programs of a host at a device, which is given as `namespace:device`.
 fn hooks_at(place: &str) -> Result<Vec<Hook>, Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| hook.place == place && PROGRAMS.iter().any(|p| p.0 == hook.program));
     Ok(hooks)
 }
 
-/// All hosts that take part.
+/// All devices behind which a host takes part in Quick-Start.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -105,7 +105,7 @@ pub fn hosts() -> Result<Vec<Host>, Failure> {
         .collect())
 }
 
-/// Explains the counters of failures.
+/// Explains in words why requests failed, from the programs' counters.
 fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
     let meanings = [
         ("refused", "refused by a router or the receiver"),
@@ -137,7 +137,7 @@ fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
         .collect()
 }
 
-/// `struct hw_qs_asker_name`.
+/// Mirrors `struct hw_qs_asker_name`: the name of a congestion control that requests rates.
 fn key(name: &str) -> [u8; size_of::<QsAskerName>()] {
     let mut key = [0; size_of::<QsAskerName>()];
     key[..name.len()].copy_from_slice(name.as_bytes());
@@ -175,11 +175,12 @@ pub fn note_asker(
 /// Removes a congestion control from the list of those that request rates.
 pub fn forget_asker(name: &str, _lock: &Lock) {
     if let Some(map) = shared::map("hw_qs_askers") {
-        let _ = map.delete(&key(name)); // ignore errors: the control may not be in the list
+        let _ = map.delete(&key(name)); // fails if the control is not in the list
     }
 }
 
-/// Loads the object for its maps, which stay because they are pinned. Nothing is attached.
+/// Loads the eBPF object only to create its maps. The maps are pinned and so remain. No program is
+/// attached.
 pub(crate) fn make_maps(lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(quick_start_host_object(), "hw_qs_host", "Quick-Start")?;
     shared::share_maps(&mut open, lock)?;

@@ -13,7 +13,7 @@ use crate::objects::hooks::Hook;
 use crate::system::clock::now_ns;
 
 const MAP: &str = "hw_recent";
-/// Reasons for a failure, in the order of enum hw_qs_failure.
+/// The reasons why a Quick-Start request failed, in the order of enum hw_qs_failure.
 const FAILURES: [&str; 7] = [
     "",
     "refused by a router or the receiver",
@@ -27,21 +27,21 @@ const FAILURES: [&str; 7] = [
 /// A Quick-Start request and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recent {
-    /// Age of the entry, ms.
+    /// Time since the outcome of the request was recorded, in ms.
     pub age_ms: u64,
     /// The requesting socket.
     pub sender: String,
-    /// The peer of the requesting host.
+    /// Address of the peer to which the host sent the request.
     pub peer: String,
     /// The requested rate, bit/s.
     pub asked_bps: u64,
     /// The rate granted, bit/s; 0: none.
     pub granted_bps: u64,
-    /// Why the request was not granted; null: it was granted, or has no response yet.
+    /// Why the request was not granted; null: the request was granted, or has no response yet.
     pub reason: Option<String>,
 }
 
-/// Reads an entry in the kernel's layout.
+/// Reads an entry from the bytes of the eBPF map.
 struct Entry {
     recent: Recent,
     failure: u8,
@@ -67,7 +67,7 @@ fn entry(raw: &RecentRequest) -> Option<Entry> {
     })
 }
 
-/// All requests in the map, the latest first.
+/// All Quick-Start requests in the map, the latest first.
 fn entries(value: &[u8]) -> Vec<Entry> {
     let Some(mirror::Recent { count, requests }) = mirror::Recent::read(value) else {
         return Vec::new();
@@ -81,7 +81,7 @@ fn entries(value: &[u8]) -> Vec<Entry> {
 
 fn read(hook: &Hook) -> Vec<Entry> {
     let Some((map, info)) = hook.map(MAP) else {
-        return Vec::new(); // an older headwayctl made the map, with another layout
+        return Vec::new(); // an older headwayctl made the map, whose entries have another layout
     };
     bpf::first_element(map.as_fd(), info.value_bytes as usize)
         .map(|value| entries(&value))
@@ -106,7 +106,7 @@ pub fn of_host(hook: &Hook) -> Vec<Recent> {
 mod tests {
     use super::*;
 
-    /// A test's entry with these codes.
+    /// Makes an entry of the map for a test, with these codes.
     fn raw(asked: u8, granted: u8, failure: u8) -> Vec<u8> {
         let mut raw = u64::try_from(now_ns()).unwrap().to_ne_bytes().to_vec();
         raw.extend([10, 78, 0, 1, 10, 77, 0, 1]);
@@ -123,7 +123,7 @@ mod tests {
         }
         let found = entries(&value);
         assert_eq!(found.len(), 16);
-        // request 16 has overwritten request 0
+        // the map has room for 16 requests, so request 16 has overwritten request 0
         assert_eq!(found[0].recent.asked_bps, 80_000);
         assert_eq!(found[1].recent.asked_bps, 40_000 << 15);
         assert_eq!(found[0].recent.sender, "10.78.0.1:5001");

@@ -14,11 +14,11 @@ use crate::objects::quick_start_host_object;
 
 /// Size of the Ethernet header that precedes a test's IP packet.
 pub const ETHERNET_BYTES: usize = 14;
-/// Room for bytes that a program may add.
+/// Free bytes after the packet, into which a program may lengthen it.
 const SPARE_BYTES: usize = 64;
 
-/// The size of `struct __sk_buff`, and the offset of the number of the device by which a packet
-/// came.
+/// Size of `struct __sk_buff`, and offset of its member with the index of the device through which
+/// a packet arrived.
 const CONTEXT_WORDS: usize = 32;
 const INGRESS_WORD: usize = 9;
 
@@ -39,7 +39,7 @@ fn open(bytes: Result<&'static [u8], &'static str>) -> Result<OpenObject, Failur
 }
 
 impl Trial {
-    /// Loads a router's algorithm with settings such as `("capacity_kbps", "10000")`.
+    /// Loads a router algorithm for a test, with settings such as `("capacity_kbps", "10000")`.
     ///
     /// # Errors
     /// Invalid settings, or the kernel refuses the program.
@@ -53,8 +53,8 @@ impl Trial {
         Self::router_of(object.bytes, &tunables, rate_bps)
     }
 
-    /// Loads a router's program from its object (algorithms/port/bpf/router.h), with its tunables
-    /// in declared order.
+    /// Loads a router's eBPF program from its object (algorithms/port/bpf/router.h). `tunables` has
+    /// the values in declared order.
     ///
     /// # Errors
     /// The object has no such program, or the kernel refuses it.
@@ -69,7 +69,7 @@ impl Trial {
         Ok(Self { object })
     }
 
-    /// Loads a host's programs with maps that are not shared.
+    /// Loads the eBPF programs of a host with maps of their own, which no other program shares.
     ///
     /// # Errors
     /// The kernel refuses a program.
@@ -78,7 +78,7 @@ impl Trial {
         Ok(Self { object })
     }
 
-    /// The program of this name in the object.
+    /// Finds the eBPF program of this name in a loaded object.
     ///
     /// # Errors
     /// The object has no program of that name.
@@ -86,8 +86,8 @@ impl Trial {
         hooks::program(&self.object, name).map_err(io::Error::other)
     }
 
-    /// Runs a program on an IPv4 packet that another host sent. Returns the packet as the program
-    /// leaves it.
+    /// Runs an eBPF program on an IPv4 packet, as if another host had sent the packet. Returns the
+    /// packet with the program's changes.
     ///
     /// # Errors
     /// The kernel refuses to run it.
@@ -119,7 +119,7 @@ impl Trial {
         Ok(out.split_off(ETHERNET_BYTES.min(out.len())))
     }
 
-    /// The state of a router's algorithm, as 64-bit words. The first words are the counters.
+    /// Reads the state of a router algorithm as 64-bit words. The first words are the counters.
     ///
     /// # Errors
     /// The object is not a router's.

@@ -1,5 +1,5 @@
-//! Attaches the programs that enlarge the receive window during a connection's first round trip, at
-//! a host's device (`algorithms/kernel/window.bpf.c`).
+//! Attaches, at a host's device, the eBPF programs that enlarge the receive window during a
+//! connection's first round trip (`algorithms/kernel/window.bpf.c`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,27 +22,28 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 const COUNTERS_MAP: &str = "hw_window_cnt";
 
-/// A device at which first windows are enlarged.
+/// A device at which the programs enlarge the first receive windows of connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstWindow {
     /// Namespace and device.
     pub place: String,
     /// False: only one of the two programs is attached, or the device no longer exists.
     pub complete: bool,
-    /// Window of the extra ACK; null: no extra ACK is sent.
+    /// Receive window in the extra ACK after a SYN-ACK; null: no extra ACK is sent.
     pub own_bytes: Option<u32>,
-    /// Lower bound for the peer's window; null: the window is used as the peer sends it.
+    /// Lower bound for the receive window of peers; null: windows are used as peers announce them.
     pub peer_bytes: Option<u32>,
     /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Starts to enlarge first windows: sends extra ACKs with a window of `own_bytes`, and raises
-/// peers' windows to `peer_bytes`; 0 switches that part off. `dry_run`: only checks that it could.
+/// Attaches the programs to a device. They send extra ACKs with a receive window of `own_bytes`,
+/// and raise the first receive windows of peers to `peer_bytes`. The value 0 switches one of the
+/// two off. `dry_run`: only checks whether that is possible.
 ///
 /// # Errors
-/// The kernel refuses, or Quick-Start is already attached to the device; it must be attached after
-/// this.
+/// The kernel refuses, or the programs of Quick-Start are already attached to the device. They must
+/// be attached after these programs.
 pub fn attach(
     device: &Device,
     own_bytes: u32,
@@ -89,7 +90,7 @@ fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, Fail
     load::load(open, "the programs of first windows")
 }
 
-/// Like [`attach`], but until the result is dropped.
+/// Like [`attach`], but the programs stay attached only until the returned value is dropped.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -103,7 +104,7 @@ pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<H
     Ok(Held { object, links })
 }
 
-/// Enlarges first windows until this value is dropped.
+/// Keeps the programs attached that enlarge first receive windows, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     object: Object,
@@ -128,7 +129,7 @@ fn is_ours(hook: &Hook) -> bool {
     PROGRAMS.iter().any(|(name, _)| *name == hook.program)
 }
 
-/// The devices at which first windows are changed.
+/// The devices at which the programs enlarge first receive windows.
 ///
 /// # Errors
 /// Lack of privilege.

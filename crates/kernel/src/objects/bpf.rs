@@ -1,5 +1,5 @@
-//! The bpf() calls that take ids or descriptors of objects which other processes may have made.
-//! libbpf-rs covers the objects that this process makes.
+//! The bpf() system calls for BPF maps, links and programs that other processes may have made.
+//! libbpf-rs supports only those that this process makes.
 
 use std::ffi::c_char;
 use std::io;
@@ -26,43 +26,45 @@ const LINKS_AT_DEVICE: usize = 64;
 /// The kernel's information about a map.
 #[derive(Clone, Debug)]
 pub struct MapInfo {
-    /// Kind, a `BPF_MAP_TYPE_*`.
+    /// Kind of the map, one of the constants `BPF_MAP_TYPE_*`.
     pub kind: u32,
-    /// Name, at most 15 characters.
+    /// Name of the map, at most 15 characters.
     pub name: String,
-    /// Size of a value.
+    /// Size in bytes of one value of the map.
     pub value_bytes: u32,
-    /// Type of a value in the kernel's BTF; 0 if the kernel has none.
+    /// Number of the value's type in the kernel's BTF; 0 if the kernel's BTF does not have the
+    /// type.
     pub kernel_value_type: u32,
-    /// Id of the object's BTF; 0 if it has none.
+    /// Id of the BTF of the map's eBPF object; 0 if the object has no BTF.
     pub btf_id: u32,
-    /// Type of a value in the object's BTF.
+    /// Number of the value's type in the object's BTF.
     pub value_type: u32,
 }
 
 /// The kernel's information about a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInfo {
-    /// Kind, a `BPF_LINK_TYPE_*`.
+    /// Kind of the link, one of the constants `BPF_LINK_TYPE_*`.
     pub kind: u32,
-    /// The id of the link.
+    /// Id of the BPF link.
     pub id: u32,
-    /// The attached map, if the link is a `struct_ops` link; 0 once it is detached.
+    /// Id of the attached map, if this is a `struct_ops` link; 0 once the link is detached.
     pub map_id: u32,
-    /// The attached program, if the link is of another kind.
+    /// Id of the attached program, if the link is of another kind.
     pub program_id: u32,
-    /// The device's number, if the link is at a device; 0 once the device is gone.
+    /// Interface index of the device, if the link is at a device; 0 once the device no longer
+    /// exists.
     pub device: u32,
 }
 
 /// The kernel's information about a program.
 #[derive(Clone, Debug)]
 pub struct ProgramInfo {
-    /// Name, at most 15 characters.
+    /// Name of the program, at most 15 characters.
     pub name: String,
-    /// Time spent in the program while the kernel's statistics were on.
+    /// Time that the program ran while the kernel's statistics were on.
     pub run_time_ns: u64,
-    /// Number of runs while the kernel's statistics were on.
+    /// How often the program ran while the kernel's statistics were on.
     pub runs: u64,
     /// Whether the kernel compiled the program to native instructions.
     pub is_native: bool,
@@ -106,7 +108,7 @@ fn ids(next: unsafe extern "C" fn(u32, *mut u32) -> i32) -> io::Result<Vec<u32>>
     }
 }
 
-/// The ids of all maps of the system.
+/// The ids of all BPF maps of the system.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -114,7 +116,7 @@ pub fn map_ids() -> io::Result<Vec<u32>> {
     ids(sys::bpf_map_get_next_id)
 }
 
-/// The ids of all links of the system.
+/// The ids of all BPF links of the system.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -122,7 +124,7 @@ pub fn link_ids() -> io::Result<Vec<u32>> {
     ids(sys::bpf_link_get_next_id)
 }
 
-/// Opens a map by its id.
+/// Opens a BPF map by its id.
 ///
 /// # Errors
 /// The map no longer exists, or lack of privilege.
@@ -131,7 +133,7 @@ pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     unsafe { owned(sys::bpf_map_get_fd_by_id(id)) }
 }
 
-/// Opens a link by its id.
+/// Opens a BPF link by its id.
 ///
 /// # Errors
 /// The link no longer exists, or lack of privilege.
@@ -140,7 +142,7 @@ pub fn link_by_id(id: u32) -> io::Result<OwnedFd> {
     unsafe { owned(sys::bpf_link_get_fd_by_id(id)) }
 }
 
-/// Opens a program by its id.
+/// Opens an eBPF program by its id.
 ///
 /// # Errors
 /// The program no longer exists, or lack of privilege.
@@ -149,7 +151,7 @@ pub fn program_by_id(id: u32) -> io::Result<OwnedFd> {
     unsafe { owned(sys::bpf_prog_get_fd_by_id(id)) }
 }
 
-/// Opens the object pinned at a path.
+/// Opens the BPF map, link or program that is pinned at a path.
 ///
 /// # Errors
 /// No object is pinned there, or the process may not open it.
@@ -159,7 +161,7 @@ pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
     unsafe { owned(sys::bpf_obj_get(path.as_ptr())) }
 }
 
-/// Pins a descriptor at a path of a bpffs.
+/// Pins a BPF map, link or program, given as a descriptor, at a path in a bpffs.
 ///
 /// # Errors
 /// The path exists or is not in a bpffs.
@@ -261,8 +263,8 @@ pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
     })
 }
 
-/// Reads element 0 of a map, which has `bytes` bytes; for a per-CPU map, these are the values of
-/// all CPUs.
+/// Reads element 0 of a BPF map. `bytes` is the element's size; for a per-CPU map, that of the
+/// values of all CPUs together.
 ///
 /// # Errors
 /// The map has no such element.
@@ -270,7 +272,8 @@ pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
     first_element_by(map, bytes, 0)
 }
 
-/// Like [`first_element`], but the kernel holds the lock in the element while it copies the value.
+/// Like [`first_element`], but the kernel takes the spin lock in the element while it copies the
+/// value.
 ///
 /// # Errors
 /// The map has no such element.
@@ -294,7 +297,8 @@ fn first_element_by(map: BorrowedFd<'_>, bytes: usize, flags: u64) -> io::Result
     Ok(value)
 }
 
-/// Removes element 0, which unregisters a `struct_ops` map without a link.
+/// Removes element 0 of a `struct_ops` map. This unregisters a map that was attached without a BPF
+/// link.
 ///
 /// # Errors
 /// The map has a link or is not registered.
@@ -304,24 +308,25 @@ pub fn delete_first_element(map: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { sys::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
 }
 
-/// Number of per-CPU values that the kernel keeps for one element.
+/// How many values the kernel keeps for one element of a per-CPU map: one for each possible CPU.
 #[must_use]
 pub fn possible_cpus() -> usize {
     // SAFETY: no arguments.
     usize::try_from(unsafe { sys::libbpf_num_possible_cpus() }).unwrap_or(1)
 }
 
-/// Replaces the map of a `struct_ops` link by another of the same name.
+/// Replaces the map that a `struct_ops` link attaches by another map. Both maps must have the same
+/// name.
 ///
 /// # Errors
-/// The kernel refuses (older than 6.4), or the names differ.
+/// The kernel is older than 6.4, or the names differ.
 pub fn link_update(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: two descriptors; no options.
     check(unsafe { sys::bpf_link_update(link.as_raw_fd(), map.as_raw_fd(), std::ptr::null()) })
         .map(drop)
 }
 
-/// The points at which a program can be attached by a link.
+/// The points of the kernel at which a BPF link can attach a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// setsockopt() calls of a cgroup's processes.
@@ -332,19 +337,19 @@ pub enum Point {
     SockOps,
     /// Packets that arrive at the sockets of a cgroup's processes.
     SocketIngress,
-    /// Packets that arrive at a device.
+    /// Packets that arrive at a network device.
     Ingress,
-    /// Packets that are about to enter a device's queue.
+    /// Packets that are about to enter a network device's queue.
     Egress,
-    /// Like `Egress`, but before all programs that are already attached there.
+    /// Like `Egress`, but the program runs before all programs that are already attached there.
     EgressFirst,
     /// The tracepoint that the program's section names.
     Tracepoint,
 }
 
-/// Attaches a program to a cgroup's descriptor, to a device of this thread's namespace by its
-/// number, or to its tracepoint (target 0). The program stays attached while the link is held or
-/// pinned.
+/// Attaches a program. `target` is a cgroup's descriptor, or the interface index of a device in
+/// this thread's namespace, or 0 for the tracepoint that the program names. The program stays
+/// attached while the returned BPF link is open or pinned.
 ///
 /// # Errors
 /// The kernel refuses; links at devices need Linux 6.6.
@@ -375,10 +380,11 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
     }
 }
 
-/// The ids of the links at a device of this thread's namespace, in both directions.
+/// The ids of the BPF links at a device of this thread's namespace, for arriving and for leaving
+/// packets.
 ///
 /// # Errors
-/// The device does not exist, or the kernel has no links at devices (older than 6.6).
+/// The device does not exist, or the kernel is older than 6.6 and has no BPF links at devices.
 pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     for kind in [sys::BPF_TCX_INGRESS, sys::BPF_TCX_EGRESS] {
@@ -400,7 +406,7 @@ pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Detaches a link at once, even if other processes hold the link.
+/// Detaches a BPF link at once, even if other processes have the link open.
 ///
 /// # Errors
 /// The kernel cannot detach links of this kind.
@@ -409,7 +415,8 @@ pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { sys::bpf_link_detach(link.as_raw_fd()) }).map(drop)
 }
 
-/// Lets the kernel count programs' runs and run times until the returned descriptor is closed.
+/// Makes the kernel count how often and how long eBPF programs run, until the returned descriptor
+/// is closed.
 ///
 /// # Errors
 /// Lack of privilege.

@@ -1,4 +1,4 @@
-//! BPF type information (BTF), as far as needed to find variables and members by name.
+//! Reads BPF type information (BTF), to find variables and members of structures by name.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use libbpf_sys as sys;
 
-/// Type information that this process has loaded.
+/// BTF type information that this process has loaded.
 pub struct Btf(NonNull<sys::btf>);
 
 impl Drop for Btf {
@@ -23,35 +23,35 @@ pub struct Member {
     pub offset: usize,
     /// Its type.
     pub type_id: u32,
-    /// Whether the member is a pointer.
+    /// Whether the member of the structure is a pointer.
     pub is_pointer: bool,
 }
 
 /// A variable of a data section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Offset in the section.
+    /// Offset of the variable in its data section.
     pub offset: usize,
     /// Size.
     pub bytes: usize,
 }
 
 impl Btf {
-    /// The running kernel's type information.
+    /// Loads the BTF type information of the running kernel.
     #[must_use]
     pub fn of_kernel() -> Option<Self> {
         // SAFETY: returns a new object or null.
         NonNull::new(unsafe { sys::btf__load_vmlinux_btf() }).map(Self)
     }
 
-    /// The type information of an object in the kernel.
+    /// Loads the BTF type information of an eBPF object that is in the kernel.
     #[must_use]
     pub fn by_id(id: u32) -> Option<Self> {
         // SAFETY: returns a new object or null.
         NonNull::new(unsafe { sys::btf__load_from_kernel_by_id(id) }).map(Self)
     }
 
-    /// Whether a typedef of that name exists.
+    /// Whether the type information has a typedef of this name.
     #[must_use]
     pub fn has_typedef(&self, name: &str) -> bool {
         let Ok(name) = CString::new(name) else {
@@ -80,7 +80,7 @@ impl Btf {
         u32::try_from(id).ok()
     }
 
-    /// The members of a structure of that name.
+    /// The members of the structure of this name.
     #[must_use]
     pub fn structure(&self, name: &str) -> BTreeMap<String, Member> {
         self.find(name)
@@ -88,7 +88,7 @@ impl Btf {
             .unwrap_or_default()
     }
 
-    /// Size in bytes of a structure of that name.
+    /// Size in bytes of the structure of this name.
     #[must_use]
     pub fn size_of(&self, name: &str) -> Option<usize> {
         let id = self.find(name)?;
@@ -104,7 +104,7 @@ impl Btf {
     }
 }
 
-/// The variables of an opened object's data section.
+/// The variables of a data section of an opened eBPF object.
 #[must_use]
 pub fn variables_of(object: &libbpf_rs::OpenObject, section: &str) -> BTreeMap<String, Variable> {
     use libbpf_rs::AsRawLibbpf as _;
@@ -118,7 +118,8 @@ pub fn variables_of(object: &libbpf_rs::OpenObject, section: &str) -> BTreeMap<S
     }
 }
 
-/// The members of a structure that an opened object declares, by name.
+/// The members of a structure that an opened eBPF object declares. The structure is given by its
+/// name.
 #[must_use]
 pub fn members_of(object: &libbpf_rs::OpenObject, structure: &str) -> BTreeMap<String, Member> {
     use libbpf_rs::AsRawLibbpf as _;
@@ -136,7 +137,7 @@ pub fn members_of(object: &libbpf_rs::OpenObject, structure: &str) -> BTreeMap<S
     }
 }
 
-/// Size in bytes of a structure that an opened object declares.
+/// Size in bytes of a structure that an opened eBPF object declares.
 #[cfg(test)]
 fn size_in(object: &libbpf_rs::OpenObject, structure: &str) -> Option<usize> {
     use libbpf_rs::AsRawLibbpf as _;
@@ -244,7 +245,7 @@ mod tests {
     use libbpf_rs::{ObjectBuilder, OpenObject};
     use std::collections::BTreeSet;
 
-    /// A structure's size or a field's offset, from the object's type information.
+    /// Reads a structure's size or a field's offset from an eBPF object's type information.
     fn in_object(open: &OpenObject, name: &str) -> Option<usize> {
         match name.split_once('.') {
             None => size_in(open, name),
@@ -273,9 +274,9 @@ mod tests {
                 }
             }
         }
-        // Structures that the three objects above do not contain. They are in objects that are
-        // linked on demand, in the tests' objects, or in no object: the C file itself asserts the
-        // size of hw_sample.
+        // Structures that the three eBPF objects above do not contain. They are in objects that are
+        // linked on demand, in the tests' objects, or in no object. For hw_sample, which is in
+        // none, the C file asserts the size.
         let elsewhere = [
             "hw_situation",
             "hw_path",

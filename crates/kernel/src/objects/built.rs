@@ -1,26 +1,28 @@
-//! The eBPF objects that the build made, as ELF files.
+//! Access to the eBPF objects that the build compiled, as ELF files.
 
 use crate::error::Failure;
 
-/// A control with a startup, or a control that owns its start. Control, startup and binding are
-/// linked to one eBPF object on demand.
+/// The eBPF files of a congestion control with a startup, or of one that controls its own start.
+/// Before they are loaded, control, startup and binding (their connection to the kernel) are linked
+/// to one eBPF object.
 #[derive(Debug)]
 pub struct ControlObject {
-    /// The kernel's name for the congestion control, at most 15 characters.
+    /// Name of the congestion control in the kernel, at most 15 characters.
     pub name: &'static str,
-    /// The control. For a user's file, its path and content.
+    /// Name of the congestion control. For a user's file: the file's path and content.
     pub control: &'static str,
-    /// The startup; None if the control owns its start.
+    /// Name of the startup; None if the congestion control controls its own start.
     pub startup: Option<&'static str>,
-    /// Whether the control needs ECN.
+    /// Whether the congestion control needs ECN.
     pub needs_ecn: bool,
-    /// The ELF file of the congestion control (`struct_ops`) without the algorithms.
+    /// ELF file of the binding: the `struct_ops` programs that the kernel calls, without the
+    /// algorithms.
     pub binding: &'static [u8],
-    /// The ELF files of the algorithms.
+    /// ELF files of the algorithms: the congestion control's, and the startup's if there is one.
     pub algorithms: &'static [&'static [u8]],
 }
 
-/// A router's algorithm as a program at a device.
+/// The eBPF file of a router algorithm, as a program for a network device.
 #[derive(Debug)]
 pub struct RouterObject {
     /// The algorithm.
@@ -44,7 +46,7 @@ struct Objects {
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// Every control with every startup.
+/// The eBPF files of every allowed pair of a congestion control and a startup.
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -52,7 +54,7 @@ pub fn objects() -> Result<&'static [ControlObject], &'static str> {
     OBJECTS.as_ref().map(|o| o.pairs).map_err(|reason| *reason)
 }
 
-/// Every router's algorithm.
+/// The eBPF files of all router algorithms.
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -140,10 +142,10 @@ pub fn empty_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.empty).map_err(|reason| *reason)
 }
 
-/// The objects that the build made, or an error if it made none.
+/// Returns the eBPF objects that the build made, or an error if the build made none.
 ///
 /// # Errors
-/// The build made none, for the given reason.
+/// The build made no eBPF objects. The error gives the reason.
 pub fn of_build<T>(made: Result<T, &str>) -> Result<T, Failure> {
     made.map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))
 }

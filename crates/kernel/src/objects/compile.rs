@@ -1,6 +1,6 @@
-//! Compiles C to eBPF: finds the compiler and its flags, and makes the translation units that
-//! include an algorithm's file. The build includes this module (build.rs) for the algorithms of the
-//! source tree. headwayctl uses the module for a user's file.
+//! Compiles C to eBPF. Finds the compiler and its flags, and writes the translation units that
+//! include an algorithm's file. The build script (build.rs) compiles the algorithms of the source
+//! tree with this module, and headwayctl compiles users' files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,16 +8,18 @@ use std::process::{Command, Output};
 
 use headway_algorithms::{Carrier, ControlInfo, StartupInfo};
 
-/// Makes the compiler inline all functions of the algorithms. A function without a result may leave
-/// any value in the result's register, and the verifier refuses such functions.
+/// Makes the compiler inline all functions of the algorithms. Without inlining, a function without
+/// a result would leave an unknown value in the register for results, and the verifier refuses such
+/// functions.
 const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
                       apply_to = function)\n";
-/// The oldest clang with complete CO-RE relocations of stores and bit fields.
+/// The oldest version of clang whose CO-RE relocations of stores and bit fields are complete.
 const OLDEST_CLANG: u32 = 16;
-/// Bytes of state that the kernel reserves per socket for a congestion control; larger state is in
-/// a map.
+/// Number of bytes that the kernel reserves in each socket for a congestion control's state. Larger
+/// state is stored in a BPF map.
 const CA_PRIV_BYTES: u32 = 104;
-/// Size of `struct hw_pacing`, which precedes the other state if control or startup may pace.
+/// Size of `struct hw_pacing`. It comes before all other state if the congestion control or the
+/// startup may pace.
 const PACING_BYTES: u32 = 16;
 
 /// Finds a clang of `OLDEST_CLANG` or newer with the BPF target, or names what is missing.
@@ -54,7 +56,7 @@ fn output_of(program: &str, argument: &str) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// The architecture as libbpf's headers name it.
+/// The name of this machine's architecture in libbpf's headers.
 fn kernel_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "x86",
@@ -64,8 +66,8 @@ fn kernel_arch(arch: &str) -> &str {
     }
 }
 
-/// The command that compiles for a machine of that architecture. The caller adds header folders,
-/// the source and `-o`.
+/// Returns the clang command that compiles for a machine of the given architecture. The caller adds
+/// header folders, the source and `-o`.
 pub fn compiler(clang: &str, arch: &str) -> Command {
     let mut command = Command::new(clang);
     command
@@ -81,8 +83,8 @@ pub fn compile(command: &mut Command, source: &Path, object: &Path) -> std::io::
     command.arg("-c").args(to).output()
 }
 
-/// The translation unit of a control's or a startup's file ("cc/reno.c") with the functions that
-/// the binding calls.
+/// Returns the C translation unit of a congestion control or a startup: it includes the algorithm's
+/// file, such as "cc/reno.c", and defines the functions that the binding calls.
 pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     format!(
         "#include \"port/bpf/kernel.h\"\n\
@@ -95,8 +97,8 @@ pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     )
 }
 
-/// The translation unit of a router's file with its binding. `publishes`: whether the router
-/// publishes data to controls.
+/// Returns the C translation unit of a router algorithm: it includes the algorithm's file and the
+/// binding to the kernel. `publishes`: the algorithm publishes data to congestion controls.
 pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     let publishes = if publishes {
         "#define HW_PUBLISHES\n"
@@ -113,7 +115,8 @@ pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     )
 }
 
-/// The translation unit of a binding, to sockets ("control") or to tests ("contract").
+/// Returns the C translation unit of a binding, which connects an algorithm to sockets ("control")
+/// or to tests ("contract").
 pub fn of_binding(header: &str, switches: &[&str]) -> String {
     let mut unit = String::new();
     for switch in switches {
@@ -124,7 +127,8 @@ pub fn of_binding(header: &str, switches: &[&str]) -> String {
     unit
 }
 
-/// The macros that adapt the binding to a control and its startup (port/bpf/pair.h).
+/// Returns the names of the macros that adapt the binding to a congestion control and its startup
+/// (port/bpf/pair.h).
 pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();

@@ -1,5 +1,5 @@
-//! Writes constants to an object before it is loaded: tunables, the control's name in the kernel,
-//! and flags.
+//! Writes constants into a congestion control's eBPF object before it is loaded: tunables, the name
+//! in the kernel, and flags.
 
 use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
 
@@ -9,22 +9,24 @@ use crate::objects::link::link;
 use crate::objects::load;
 use crate::objects::ControlObject;
 
-/// The kernel's structure of a congestion control, as algorithms/port/bpf declares it.
+/// Name of the kernel's structure for a congestion control, and of its members, as
+/// algorithms/port/bpf declares them.
 const OPS: &str = "tcp_congestion_ops";
 
-/// Flags of every control, and the additional flag of one that needs ECN (TCP_CONG_NON_RESTRICTED,
-/// TCP_CONG_NEEDS_ECN).
+/// The kernel's flag of every congestion control of Headway, and the additional flag of one that
+/// needs ECN (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN).
 const NON_RESTRICTED: u32 = 1;
 const NEEDS_ECN: u32 = 2;
 
-/// Names and values of all tunables in declared order: first the control's, then the startup's.
+/// Names and values of all tunables in declared order: first those of the congestion control, then
+/// those of its startup.
 pub type Tunables = [Vec<(&'static str, u32)>; 2];
 
-/// Links a control and its startup with a binding, and opens the object. Fills in the object's
-/// constants, including the control's name in the kernel.
+/// Links a congestion control, its startup and a binding to one eBPF object, and opens the object.
+/// Fills in the object's constants, including the congestion control's name in the kernel.
 ///
 /// # Errors
-/// The objects are not of the same build.
+/// The linked files are not of the same build of Headway.
 pub fn open(
     object: &ControlObject,
     binding: &[u8],
@@ -82,8 +84,8 @@ pub fn open(
                     Failure::failed(format!("{} has no variable {variable}", object.name))
                 })?;
             }
-            // ignore missing variables: only the binding to sockets has hw_kernel_hz, and only
-            // controls with a header have hw_attached_name
+            // Ignore missing variables. Only the binding to sockets has hw_kernel_hz, and only
+            // congestion controls with a header have hw_attached_name.
             for (variable, bytes) in &optional {
                 let _ = write(value, variables.get(*variable), bytes);
             }
@@ -103,7 +105,8 @@ pub fn name_and_value(setting: &str) -> Result<(&str, &str), Failure> {
         .ok_or_else(|| Failure::bad_input(format!("setting \"{setting}\": must be name=value")))
 }
 
-/// All tunables of a control and its startup, with the values of settings `name=value`.
+/// Returns the values of all tunables of a congestion control and its startup. Settings
+/// `name=value` replace default values.
 ///
 /// # Errors
 /// Unknown names, values out of range, a tunable given twice.
@@ -133,7 +136,7 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
     }))
 }
 
-/// Writes the kernel's name of a control, with zeros up to 16 bytes.
+/// Writes the name of a congestion control for the kernel: 16 bytes, padded with zeros.
 fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Failure> {
     let field = name_at.and_then(|at| value.get_mut(at..at + 16));
     let field =
@@ -143,7 +146,7 @@ fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Fa
     Ok(())
 }
 
-/// Writes the control's flags for the kernel.
+/// Writes the flags of a congestion control for the kernel.
 fn declare(value: &mut [u8], flags_at: Option<usize>, flags: u32) -> Option<()> {
     let at = flags_at?;
     let place = value.get_mut(at..at + 4)?;

@@ -1,6 +1,6 @@
-//! Makes single calls of a control and its startup in eBPF, so that tests can compare the eBPF
-//! binding with the native binding. The kernel runs the program (`BPF_PROG_TEST_RUN`) without a
-//! socket.
+//! Calls single functions of a congestion control and its startup in eBPF. Tests compare the
+//! results with those of the same C code that is compiled natively. The kernel runs the eBPF
+//! program without a socket (`BPF_PROG_TEST_RUN`).
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -16,45 +16,48 @@ use crate::objects::constants;
 use crate::objects::load;
 use crate::objects::ControlObject;
 
-/// A call of the contract (`enum hw_contract_call`).
+/// A function of a congestion control that a test calls (`enum hw_contract_call`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// The connection is established.
+    /// Reports that the connection is established.
     Init,
-    /// An ACK acknowledged data.
+    /// Reports that an ACK acknowledged data.
     PktsAcked(Ack),
-    /// cwnd grows by this many packets (or ACKs).
+    /// Asks the congestion control to grow cwnd, after this many packets (or ACKs).
     Grow(u32),
-    /// Asks for the new ssthresh on congestion.
+    /// Requests the new ssthresh after congestion.
     Ssthresh,
-    /// The sender's congestion state is about to change.
+    /// Reports that the sender's congestion state is about to change.
     SetState(CaState),
     /// Something else happened.
     Event(Event),
-    /// Asks for the cwnd to restore after an unnecessary reduction; has cwnd before the reduction.
+    /// Requests the cwnd to restore after an unnecessary reduction. The argument is the cwnd before
+    /// the reduction.
     UndoCwnd(u32),
-    /// Asks for the floor of rate halving.
+    /// Requests the smallest cwnd that rate halving may reach.
     MinCwnd,
-    /// A SYN is about to be sent.
+    /// Reports that a SYN is about to be sent.
     Open,
-    /// A rate sample arrived, for a control that uses rate samples.
+    /// Passes a rate sample to a congestion control that uses rate samples.
     Control(RateSample),
-    /// The link's monitor has published data; precedes `Control`.
+    /// Passes data that the link's monitor has published. A `Control` call follows.
     Monitor(Monitor),
 }
 
-/// A control with its startup in the kernel, with the state of one connection.
+/// A congestion control with its startup, loaded into the kernel for a test, with the state of one
+/// connection.
 #[derive(Debug)]
 pub struct Contract {
     object: Object,
-    /// The program's `struct hw_situation`, in memory that is shared with the program while the
-    /// object lives.
+    /// The `struct hw_situation` of the eBPF program, with the arguments and results of a call. Its
+    /// memory is shared with the program while the eBPF object exists.
     situation: NonNull<Situation>,
 }
 
 impl Contract {
-    /// Loads a control and its startup with the binding of tests (algorithms/port/bpf/contract.h),
-    /// which is not part of the product. Tunables that are not set have their defaults.
+    /// Loads a congestion control and its startup with the binding for tests
+    /// (algorithms/port/bpf/contract.h). Tunables that `settings` does not set have their default
+    /// values.
     ///
     /// # Errors
     /// Invalid settings, or the kernel refuses the program.
@@ -90,7 +93,7 @@ impl Contract {
         Ok(Self { object, situation })
     }
 
-    /// Makes one call in the kernel. Returns the call's result, or 0 for a call without one.
+    /// Makes one call in the kernel. Returns the result of the call, or 0 if the call has none.
     ///
     /// # Errors
     /// The kernel refuses to run it.
@@ -150,7 +153,8 @@ impl Contract {
             *conn = situation.conn;
             situation.result
         };
-        // after set_state, a stack changes ca_state; the native binding does the same
+        // Linux changes ca_state itself after it has called set_state, and the native binding does
+        // so too.
         if let Call::SetState(state) = call {
             conn.ca_state = state as u8;
         }

@@ -19,7 +19,7 @@ pub struct Device {
     pub netns: Netns,
     /// The device's name in the namespace.
     pub name: String,
-    /// The device's number in the namespace.
+    /// The device's interface index in the namespace.
     number: i32,
     /// Size of the link-layer header before the IP header.
     link_header_bytes: u32,
@@ -40,17 +40,19 @@ impl Device {
                 .inside(|| examine(name))
                 .map_err(|e| match e.raw_os_error() {
                     Some(libc::ENODEV | libc::EINVAL) => Failure::bad_input(format!(
-                    "device \"{name}\": namespace {} has none of that name; `ip link` lists them",
+                    "device \"{name}\": namespace {} has no device of that name; `ip link` lists \
+                     its devices",
                     netns.label
                 )),
-                    _ => Failure::failed(format!("cannot look at device {name}: {e}")),
+                    _ => Failure::failed(format!("cannot read device {name}: {e}")),
                 })?;
         let link_header_bytes = match kind {
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => 14,
             libc::ARPHRD_NONE | libc::ARPHRD_PPP | libc::ARPHRD_TUNNEL => 0,
             other => {
                 return Err(Failure::bad_input(format!(
-                    "device \"{name}\": must carry Ethernet or IP, and is of kind {other}"
+                    "device \"{name}\": must carry Ethernet or IP, but its ARP hardware type is \
+                     {other}"
                 )))
             }
         };
@@ -62,22 +64,22 @@ impl Device {
         })
     }
 
-    /// Whether a program for this device also works at the other: their link-layer headers have the
-    /// same size.
+    /// Whether an eBPF program for this device also works at the other device, because the
+    /// link-layer headers of both have the same size.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.link_header_bytes == other.link_header_bytes
     }
 
-    /// `namespace:device`, which is unique among all devices. Programs at the device contain this
-    /// text.
+    /// The text `namespace:device`, which is unique among all devices. eBPF programs at the device
+    /// contain it as a constant.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}", self.netns.place_label(), self.name)
     }
 
-    /// The inode of the device's namespace, and the device's number. eBPF programs identify the
-    /// device by these two.
+    /// The inode of the device's namespace, and the device's interface index. eBPF programs
+    /// identify the device by these two numbers.
     ///
     /// # Errors
     /// The inode does not fit the kernel's 32 bits.
@@ -85,7 +87,7 @@ impl Device {
         Ok([inode(&self.netns)?, self.number as u32])
     }
 
-    /// Writes the device's `namespace:device` and the size of its link-layer header into an
+    /// Writes the device's `namespace:device` and the size of its link-layer header into an eBPF
     /// object's constants.
     ///
     /// # Errors
@@ -96,7 +98,7 @@ impl Device {
         hooks::set_constants(open, &[("hw_link_header_bytes", &bytes)])
     }
 
-    /// Attaches a loaded object's program and pins the link.
+    /// Attaches a program of a loaded eBPF object to the device, and pins the BPF link.
     ///
     /// # Errors
     /// The object has no such program, or the kernel refuses.
@@ -111,7 +113,8 @@ impl Device {
         hooks::pin_new(self.hold(object, program, point), &self.place(), &pin, lock)
     }
 
-    /// Attaches a loaded object's program; it stays attached while the returned BPF link is held.
+    /// Attaches a program of a loaded eBPF object to the device. The program stays attached until
+    /// the returned BPF link is dropped.
     ///
     /// # Errors
     /// The object has no such program, or the kernel refuses.
@@ -123,7 +126,7 @@ impl Device {
     }
 }
 
-/// The number and hardware type of a device of this thread's namespace.
+/// Returns the interface index and the ARP hardware type of a device in this thread's namespace.
 fn examine(name: &str) -> io::Result<(i32, u16)> {
     let c_name = CString::new(name)?;
     let bytes = c_name.as_bytes_with_nul();
@@ -154,7 +157,7 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
     }
 }
 
-/// The namespace's inode, by which eBPF programs identify the namespace.
+/// The inode of a network namespace, by which eBPF programs identify the namespace.
 ///
 /// # Errors
 /// The inode does not fit the kernel's 32 bits.

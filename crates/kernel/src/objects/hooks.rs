@@ -1,6 +1,7 @@
-//! Hooks: programs that are attached by a link to a cgroup or a device. They are found by walking
-//! the kernel's links, not from records in files. Each program's constants record the HEADWAY_SCOPE
-//! of the command that attached it, and the place: the cgroup's folder, or `namespace:device`.
+//! Hooks: eBPF programs that BPF links attach to cgroups, devices and tracepoints. headwayctl finds
+//! them in the kernel's list of BPF links. It needs no records in files. Each program's constants
+//! record the HEADWAY_SCOPE of the command that attached it, and the place: the cgroup's folder, or
+//! `namespace:device`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +18,8 @@ use crate::objects::btf::{self, Btf};
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// Longest place that algorithms/port/bpf/hook.h has room for. The scope always fits.
+/// Longest text of a place (a cgroup's folder, or `namespace:device`) that fits into the constant
+/// of algorithms/port/bpf/hook.h. The scope always fits.
 const PLACE_BYTES: usize = 512;
 
 const KINDS: [u32; 3] = [
@@ -26,38 +28,42 @@ const KINDS: [u32; 3] = [
     bpf::LINK_TYPE_RAW_TRACEPOINT,
 ];
 
-/// A program and where it is attached.
+/// An attached eBPF program, and where it is attached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hook {
-    /// The program's name.
+    /// Name of the eBPF program.
     pub program: String,
-    /// The scope of the command that attached it.
+    /// The HEADWAY_SCOPE of the command that attached the program.
     #[serde(skip)]
     pub scope: String,
-    /// The cgroup's folder, or `namespace:device` with their present names.
+    /// Where the program is attached: the cgroup's folder, or `namespace:device` with the present
+    /// names of both.
     pub place: String,
-    /// The place as recorded when the program was attached.
+    /// Where the program is attached, as the attaching command recorded it. A device may have been
+    /// renamed since.
     #[serde(skip)]
     pub noted_place: String,
-    /// The device's namespace; unknown for a device that no longer exists.
+    /// Identity of the device's namespace; None for a device that no longer exists.
     #[serde(skip)]
     pub netns: Option<Identity>,
-    /// Id of the link that keeps the program attached.
+    /// Id of the BPF link that keeps the program attached.
     pub link_id: u32,
-    /// Whether the program's device no longer exists.
+    /// True: the program's device no longer exists.
     pub gone: bool,
-    /// Whether headwayctl's pin keeps the program attached; false: a process does.
+    /// True: headwayctl's pin keeps the program attached. False: it stays attached only while a
+    /// process holds its BPF link.
     pub pinned: bool,
-    /// Number of runs while the kernel's statistics were on.
+    /// How often the program ran while the kernel's statistics were on.
     pub runs: u64,
-    /// Time spent in the program while the kernel's statistics were on.
+    /// Time that the program ran while the kernel's statistics were on.
     pub run_time_ns: u64,
     /// Ids of the maps that the program uses.
     #[serde(skip)]
     pub map_ids: Vec<u32>,
 }
 
-/// Writes constants of an opened object, given as name of the variable and bytes.
+/// Writes constants into an opened eBPF object. Each constant is given as the name of its variable
+/// and its bytes.
 ///
 /// # Errors
 /// The object has no such variable, or the variable is too small.
@@ -77,8 +83,8 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
                 "the object has no constant {name}"
             )));
         };
-        // SAFETY: the section's memory belongs to the object, which is borrowed meanwhile. Type
-        // information shows that the variable lies within it.
+        // SAFETY: the section's memory belongs to the eBPF object, which is borrowed meanwhile. The
+        // type information shows that the variable lies within the section.
         unsafe {
             let at = range.start.add(place.offset);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
@@ -87,13 +93,14 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
     Ok(())
 }
 
-/// Writes HEADWAY_SCOPE and the place into an object's constants.
+/// Writes HEADWAY_SCOPE and the place (a cgroup's folder, or `namespace:device`) into an eBPF
+/// object's constants.
 ///
 /// # Errors
 /// As [`set_constants`].
 pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
     let scope = rundir::scope()?.into_bytes();
-    // a place that is too long loses its beginning, because the end is more distinctive
+    // cut the beginning of a path that is too long, because its end is more distinctive
     let mut from = place.len().saturating_sub(PLACE_BYTES - 1);
     while !place.is_char_boundary(from) {
         from += 1;
@@ -102,7 +109,7 @@ pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
     set_constants(open, &[("hw_scope", &scope), ("hw_place", place)])
 }
 
-/// All attached programs of Headway, by name and place.
+/// All attached eBPF programs of Headway except congestion controls, sorted by name and place.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -117,7 +124,7 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     let mut places = Places::default();
     let mut found = Vec::new();
     for id in bpf::link_ids().attempt(what)? {
-        // skip a link that was removed meanwhile
+        // skip a BPF link that was removed after its id was listed
         let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
             continue;
         };
@@ -157,16 +164,18 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Finds the present namespaces and names of devices. A link gives its device's number but not its
-/// namespace, and the device may have been renamed since the program was attached.
+/// Finds the present namespace and name of a program's device. A BPF link has the device's
+/// interface index but not its namespace, and the device may have been renamed since the program
+/// was attached.
 #[derive(Default)]
 struct Places {
-    /// Every namespace with its label; empty until the first search.
+    /// Every network namespace with its label; empty until the first search.
     namespaces: Vec<(Netns, String)>,
 }
 
 impl Places {
-    /// The namespace and `namespace:device` of the device that has this number and this link.
+    /// Finds the device that has this interface index and this BPF link. Returns its namespace and
+    /// `namespace:device`.
     fn find(&mut self, link_id: u32, device: u32, noted: &str) -> Option<(Identity, String)> {
         if self.namespaces.is_empty() {
             self.namespaces = netns::all()
@@ -191,7 +200,7 @@ impl Places {
     }
 }
 
-/// Reads scope and place from a program's constants.
+/// Reads the recorded scope and place from the constants of an attached program.
 fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     map_ids.iter().find_map(|&id| {
         let said = |name: &str| constant(id, name).map(|raw| text(&raw));
@@ -199,13 +208,13 @@ fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     })
 }
 
-/// A constant's text, up to its terminator.
+/// The text of a constant, up to its terminating zero.
 fn text(raw: &[u8]) -> String {
     let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
     String::from_utf8_lossy(&raw[..end]).into_owned()
 }
 
-/// The value of a constant, if the map is the data section that has it.
+/// Reads a constant from a BPF map. None if the map is not the data section that has the constant.
 fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
     let map = bpf::map_by_id(map_id).ok()?;
     let info = bpf::map_info(map.as_fd()).ok()?;
@@ -225,13 +234,13 @@ impl Hook {
         self.map_ids.iter().find_map(|&id| constant(id, name))
     }
 
-    /// A constant's text; empty if the program has no such constant.
+    /// Reads a text constant of the program; empty if the program has no such constant.
     #[must_use]
     pub fn text(&self, name: &str) -> String {
         text(&self.constant(name).unwrap_or_default())
     }
 
-    /// The program's map of this name.
+    /// Opens the program's BPF map of this name.
     #[must_use]
     pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
         self.map_ids.iter().find_map(|&id| {
@@ -249,7 +258,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The program's counters, with the names from the map's structure.
+    /// The program's counters, by the names of the members of the map's structure.
     #[must_use]
     pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
         self.map(map)
@@ -257,25 +266,26 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The program's description in messages: what is attached, and where.
+    /// Describes the program for messages: its name, and where it is attached.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} at {}", self.program, self.place)
     }
 
-    /// Detaches the program at once, even if other processes hold its link, and removes its pin.
+    /// Detaches the program at once, even if other processes hold its BPF link, and removes its
+    /// pin.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn detach(&self, _lock: &Lock) -> Result<(), Failure> {
         let what = format!("detach {}", self.title());
         let Ok(link) = bpf::link_by_id(self.link_id) else {
-            return Ok(()); // the link was detached meanwhile: its last holder released it
+            return Ok(()); // the BPF link no longer exists, so the program is detached
         };
         match bpf::link_detach(link.as_fd()) {
             Ok(()) => {}
-            // ENODEV: the device no longer exists. EOPNOTSUPP: a tracepoint, whose link ends with
-            // its pin.
+            // ENODEV: the device no longer exists. EOPNOTSUPP: the program is at a tracepoint, and
+            // its link ends when the pin is removed.
             Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EOPNOTSUPP)) => {}
             Err(e) => return Err(e).attempt(&what),
         }
@@ -318,7 +328,7 @@ pub fn per_cpu_sums(map: BorrowedFd<'_>, value_bytes: usize) -> io::Result<Vec<u
     Ok(sums)
 }
 
-/// A loaded object's program.
+/// Finds a program of a loaded eBPF object by name.
 ///
 /// # Errors
 /// The object has no program of that name.
@@ -329,8 +339,8 @@ pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failur
         .ok_or_else(|| Failure::failed(format!("the object has no program {name}")))
 }
 
-/// Pins a new link, so that it outlives this process. If this process is killed before, nothing
-/// stays attached.
+/// Pins a new BPF link, so that the program stays attached after this process ends. If this process
+/// is killed before the pin exists, nothing stays attached.
 ///
 /// # Errors
 /// The link could not be made, or cannot be pinned.
@@ -348,14 +358,15 @@ pub fn pin_new(
 fn refused(what: &str, error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::EINVAL) => Failure::kernel_cannot(format!(
-            "cannot {what}: this kernel has no such links; devices have them since Linux 6.6"
+            "cannot {what}: this kernel has no BPF links for that; for devices it needs Linux 6.6"
         )),
         _ => Failure::kernel_cannot(format!("cannot {what}: {error}")),
     }
 }
 
-/// Pins a link under a name that includes the link's id. Without the id, names could collide: a
-/// device may have moved to another namespace, and a new device may have its old number.
+/// Pins a BPF link under a name that includes the link's id. Names without the id could collide,
+/// because a device may have moved to another namespace and a new device may have got its old
+/// index.
 fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let id = bpf::link_info(link)?.id;
     bpf::pin(

@@ -1,4 +1,4 @@
-//! Links several objects to one with libbpf's static linker.
+//! Links several eBPF object files to one with libbpf's static linker.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -21,7 +21,7 @@ impl Drop for Linker {
     }
 }
 
-/// Links several ELF files to one.
+/// Links several ELF files of eBPF programs to one.
 ///
 /// # Errors
 /// libbpf cannot link them (the error quotes its message); no memory.

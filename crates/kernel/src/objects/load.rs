@@ -1,4 +1,4 @@
-//! Checks whether this process may load objects, and loads them.
+//! Checks whether this process may load eBPF objects, and loads them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -9,7 +9,8 @@ use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 use crate::error::Failure;
 use crate::objects::{built, user_file};
 
-/// The reason why this process cannot load objects on this machine, in one line; `None` if it can.
+/// The reason, in one line, why this process cannot load eBPF objects on this machine; `None` if it
+/// can.
 #[must_use]
 pub fn missing() -> Option<String> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -45,8 +46,8 @@ fn may_load(capabilities: u64) -> bool {
 }
 
 thread_local! {
-    /// libbpf's messages on this thread since they were last taken. libbpf passes messages only to
-    /// a callback.
+    /// libbpf's messages on this thread since the last call of [`keep_log`]. libbpf passes its
+    /// messages to a callback only.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -54,7 +55,7 @@ fn log(_level: PrintLevel, message: String) {
     LOG.with_borrow_mut(|log| log.push_str(&message));
 }
 
-/// The most informative line of libbpf's messages since [`keep_log`].
+/// The most informative line of the messages that libbpf sent since [`keep_log`] was called.
 #[must_use]
 pub fn last_message() -> String {
     reason_in(&take_log())
@@ -64,7 +65,7 @@ fn take_log() -> String {
     LOG.take()
 }
 
-/// From now on, keeps libbpf's messages instead of printing them.
+/// From this call on, libbpf's messages are kept and not printed.
 pub fn keep_log() {
     libbpf_rs::set_print(Some((PrintLevel::Info, log)));
     take_log();
@@ -88,8 +89,8 @@ fn reason_in(log: &str) -> String {
         .to_owned()
 }
 
-/// Fails if this machine or this process cannot load objects. `what` names the action that needs
-/// them.
+/// Fails if this process cannot load eBPF objects on this machine. `what` names the action that
+/// needs eBPF objects.
 ///
 /// # Errors
 /// Objects cannot be loaded.
@@ -100,7 +101,8 @@ pub fn required(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// Opens an object of the build under a name. `what` describes the object in errors.
+/// Opens an eBPF object that the build made, and gives it a name. `what` describes the object in
+/// errors.
 ///
 /// # Errors
 /// The build did not make the object, or libbpf refuses it.
@@ -112,7 +114,7 @@ pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObj
         .map_err(|e| Failure::failed(format!("cannot open the object of {what}: {e}")))
 }
 
-/// Loads an object. The kernel's verifier checks its programs.
+/// Loads an eBPF object into the kernel, whose verifier checks the object's programs.
 ///
 /// # Errors
 /// The kernel's reason, in one line.
@@ -128,7 +130,7 @@ pub fn load(open: OpenObject, name: &str) -> Result<Object, Failure> {
     })
 }
 
-/// Why a control could not be attached.
+/// Returns the error for a congestion control that could not be attached.
 #[must_use]
 pub fn attach_error(name: &str, error: &libbpf_rs::Error) -> Failure {
     match error.kind() {
@@ -137,11 +139,13 @@ pub fn attach_error(name: &str, error: &libbpf_rs::Error) -> Failure {
     }
 }
 
-/// The name belongs to the kernel's own control or to another program's.
+/// Returns the error for a name that a congestion control of the kernel or of another program has
+/// already.
 #[must_use]
 pub fn name_taken(name: &str) -> Failure {
     Failure::bad_input(format!(
-        "the kernel has a congestion control {name} that is not Headway's; choose another name with --name"
+        "the kernel has a congestion control {name} that is not Headway's; choose another name \
+         with --name"
     ))
 }
 
@@ -163,8 +167,8 @@ pub fn kernel_hz() -> u32 {
         .map_or(0, |ns| (1_000_000_000 + ns / 2) / ns)
 }
 
-/// Loads an object on trial, so that the verifier checks all its programs, and unloads it again.
-/// Nothing is attached.
+/// Loads an eBPF object on trial, so that the verifier checks all its programs, and unloads it
+/// again. Nothing is attached.
 ///
 /// # Errors
 /// The loader's error, followed by its log, which includes the verifier's.
@@ -176,7 +180,7 @@ pub fn verify(name: &str, bytes: &[u8]) -> Result<(), String> {
         .and_then(|open| verify_open(name, open))
 }
 
-/// Like [`verify`], for an object that is open already.
+/// Like [`verify`], for an eBPF object that is open already.
 ///
 /// # Errors
 /// As [`verify`].

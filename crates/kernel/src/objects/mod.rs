@@ -1,4 +1,4 @@
-//! The eBPF objects of this build: how they are loaded, prepared and hooked.
+//! The eBPF objects of this build of Headway: prepares, loads and attaches them.
 
 pub(crate) mod bpf;
 pub(crate) mod btf;
@@ -22,7 +22,8 @@ pub use built::{
     routers, sampler_object, window_object, writes_object, ControlObject, RouterObject,
 };
 
-/// The object of a choice such as `cubic` or `cubic+hystart`.
+/// Finds the eBPF object of the congestion control that a user names, such as `cubic` or
+/// `cubic+hystart`.
 ///
 /// # Errors
 /// An unknown name, with the nearest known names; a build without objects.
@@ -44,7 +45,8 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     }
     if control.flags.ect1() {
         return Err(Failure::failed(format!(
-            "{} sends ECT(1), which kernels do with accurate ECN only, not with that of RFC 3168",
+            "{} sends ECT(1), but kernels send ECT(1) only with Accurate ECN, not with the ECN of \
+             RFC 3168",
             control.name
         )));
     }
@@ -64,7 +66,8 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
 }
 
 impl ControlObject {
-    /// Opens the object under a kernel name, with its tunables at their defaults.
+    /// Opens the eBPF object with its tunables at their defaults, and gives the congestion control
+    /// this name in the kernel.
     ///
     /// # Errors
     /// The objects are not of the same build.
@@ -73,7 +76,7 @@ impl ControlObject {
         constants::open(self, self.binding, name, &tunables)
     }
 
-    /// Loads the object on trial, so that the verifier checks all its programs, and unloads it
+    /// Loads the eBPF object on trial, so that the verifier checks all its programs, and unloads it
     /// again. Nothing is attached.
     ///
     /// # Errors
@@ -84,8 +87,8 @@ impl ControlObject {
     }
 }
 
-/// A control and its startup as users write them: "cubic+hystart"; the control alone if it has its
-/// own start.
+/// The congestion control and its startup as users write them: "cubic+hystart". Without the startup
+/// if the congestion control controls its own start.
 #[must_use]
 pub fn pair_of(control: &str, startup: Option<&str>) -> String {
     startup.map_or_else(|| control.to_owned(), |s| format!("{control}+{s}"))

@@ -1,5 +1,5 @@
-//! Maps that several objects share. They are pinned under their names, so that objects use the same
-//! maps even if different commands load the objects.
+//! BPF maps that several eBPF objects share. The maps are pinned under their names, so that the
+//! objects use the same maps even if different commands load the objects.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use libbpf_sys as sys;
 use crate::error::Failure;
 use crate::system::rundir::{self, Lock};
 
-/// The maps of algorithms/port/bpf that objects share.
+/// Names of the BPF maps of algorithms/port/bpf that several eBPF objects share.
 const SHARED: [&str; 8] = [
     "hw_app",
     "hw_prefixes",
@@ -25,11 +25,11 @@ fn path(name: &str) -> PathBuf {
     rundir::other_pin_path("map", name)
 }
 
-/// Makes an object use the shared maps that are pinned. Shared maps that are not pinned yet are
-/// created and pinned when the object is loaded.
+/// Makes an eBPF object use the shared maps that are pinned. Shared maps that are not pinned yet
+/// are created and pinned when the object is loaded.
 ///
 /// # Errors
-/// The pinned maps are of another version of headwayctl; libbpf refuses the path.
+/// A pinned map is of another version of headwayctl, or libbpf refuses the path.
 pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), Failure> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -42,7 +42,8 @@ pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares sizes before loading, because the kernel would only report "invalid argument".
+/// Checks that a map has the same sizes as the pinned map. Otherwise loading would fail with the
+/// kernel's "invalid argument", which explains nothing.
 fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), Failure> {
     let Some(pinned) = self::map(name) else {
         return Ok(());
@@ -59,7 +60,7 @@ fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), Failure> {
     )))
 }
 
-/// A shared map, if it exists already.
+/// Opens a shared map; None if no command has created it yet.
 #[must_use]
 pub fn map(name: &str) -> Option<MapHandle> {
     MapHandle::from_pinned_path(path(name)).ok()

@@ -1,6 +1,6 @@
-//! A control or a router in a user's file: compiled to eBPF by this machine's clang, with the same
-//! flags and binding as the algorithms of the build. If the kernel refuses the program, the error
-//! names the line of the user's file.
+//! Compiles a congestion control or a router algorithm in a user's C file to eBPF. This machine's
+//! clang compiles it, with the same flags and binding as the algorithms of the build. If the kernel
+//! refuses the program, the error names the line of the user's file.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -20,12 +20,12 @@ use crate::objects::{built, compile, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
-/// The folder in the work folder into which the headers that the simulator's compilation needs,
-/// too, are written.
+/// Name of the folder, in the temporary folder of a compilation, for those headers that a
+/// compilation for the simulator needs, too.
 const ALGORITHMS: &str = "algorithms";
 
-/// The users' files that this process has compiled, to find the lines that the kernel's messages
-/// refer to.
+/// The users' files that this process has compiled. They are kept to find the lines to which
+/// messages of the kernel's verifier refer.
 static SOURCES: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
 fn bad_input(error: AlgorithmError) -> Failure {
@@ -84,14 +84,15 @@ impl CompileDir {
         Ok(Box::leak(bytes.into_boxed_slice()))
     }
 
-    /// Registers the user's file, so that the kernel's refusals are looked up in it.
+    /// Keeps the user's file, so that an error of the kernel's verifier can name its line.
     fn remember(self) {
         let mut all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(self.source);
     }
 }
 
-/// The object of a control in a user's file, joined with a startup or with the control's own start.
+/// Compiles the congestion control in a user's file, and combines it with a startup, or with none
+/// if it controls its own start.
 pub(crate) fn control(
     info: &'static ControlInfo,
     startup: Option<&'static StartupInfo>,
@@ -122,7 +123,7 @@ pub(crate) fn control(
     })))
 }
 
-/// The object of a startup, as the build made it for the controls that it joins.
+/// Finds the eBPF object of a startup among the objects of the build.
 fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
     let objects = built::of_build(built::objects())?;
     let joined = objects.iter().find(|o| o.startup == Some(startup.name));
@@ -131,7 +132,7 @@ fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
         .ok_or_else(|| Failure::failed(format!("this build has no object for {}", startup.name)))
 }
 
-/// The program of a router in a user's file.
+/// Compiles the router algorithm in a user's file.
 pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject, Failure> {
     let file = info.file.unwrap_or(info.name);
     let dir = CompileDir::new(Kind::Router, file)?;
@@ -144,28 +145,30 @@ pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject,
     })))
 }
 
-/// The declarations of an algorithm. No build of headwayctl knows those of a user's file, so the
-/// attached object contains them in a variable.
+/// What an algorithm declares: tunables, counters, events and header. headwayctl does not know the
+/// declarations of a user's file that another process attached, so the eBPF object contains them in
+/// a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) tunables: Vec<TunableInfo>,
     pub(crate) counters: Vec<CounterInfo>,
     pub(crate) events: Vec<CounterInfo>,
-    /// The header that the control's sockets send.
+    /// The protocol header that sockets of the congestion control send.
     pub(crate) header: Option<Sent>,
 }
 
-/// A header that sockets send.
+/// A protocol header that sockets of a congestion control send.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
     pub(crate) in_ecn_bits: bool,
-    /// Fields of the header in which receivers answer.
+    /// Fields of the answer that receivers send back.
     pub(crate) answer: Vec<FieldInfo>,
 }
 
 impl Sent {
-    /// The header of a control, if this process knows the control.
+    /// The header of a congestion control; None if it has no header or this process does not know
+    /// it.
     pub(crate) fn by(control: &str) -> Option<Self> {
         let control = headway_algorithms::control(control).ok()?;
         let own = control.header_at_sockets()?;
@@ -178,11 +181,11 @@ impl Sent {
     }
 }
 
-/// Name of the variable that contains the declarations.
+/// Name of the variable of an eBPF object that contains the algorithm's declarations.
 pub(crate) const DECLARED: &str = "hw_declared";
 
 impl Declared {
-    /// The declarations of a router.
+    /// The declarations of a router algorithm.
     pub(crate) fn of(info: &RouterInfo) -> Self {
         Self {
             tunables: info.tunables.clone(),
@@ -192,7 +195,7 @@ impl Declared {
         }
     }
 
-    /// The variable's definition in C.
+    /// Returns the C definition of the variable that contains the declarations.
     fn definition(&self) -> String {
         let counters = |list: &[CounterInfo]| -> Value {
             let each = list.iter();
@@ -221,11 +224,13 @@ impl Declared {
         format!("const volatile char {DECLARED}[] = \"{text}\";\n")
     }
 
-    /// Reads the declarations from the variable's bytes; None: the bytes do not parse.
+    /// Reads an algorithm's declarations from the bytes of the variable that contains them. None:
+    /// the bytes have another format.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
         let text: Value = serde_json::from_slice(&bytes[..end]).ok()?;
-        // leaked on purpose: the strings are few, and used as long as this process runs
+        // The strings are leaked on purpose: they are few, and this process uses them until it
+        // ends.
         let word =
             |value: &Value| -> Option<&'static str> { Some(value.as_str()?.to_owned().leak()) };
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
@@ -272,11 +277,12 @@ impl Declared {
     }
 }
 
-/// Finds the line of a user's file that the kernel's verifier refused; None: the refusal is not
-/// about a user's file.
+/// Finds in the verifier's log the line of a user's file that the kernel refused. None: the log
+/// names no line of a user's file.
 pub(crate) fn place_in(log: &str) -> Option<String> {
     let all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
-    // an annotation is "; text of the line @ mine.c:12"; before Linux 6.9 it has no file and line
+    // The verifier's log has annotations such as "; text of the line @ mine.c:12". Before Linux 6.9
+    // they have no file and line number.
     let annotations = log.lines().filter_map(|line| line.strip_prefix("; "));
     let mut places = annotations.filter_map(|text| {
         let place = match text.rsplit_once(" @ ") {
@@ -314,7 +320,7 @@ mod tests {
         };
         let unit = declared.definition();
         let text = unit.split_once('"').unwrap().1.rsplit_once('"').unwrap().0;
-        // unescape the string as the C compiler does
+        // turn the C string literal into the bytes that the C compiler would make of it
         let bytes = text.replace("\\\"", "\"").replace("\\\\", "\\") + "\0";
         let read = Declared::read(bytes.as_bytes()).unwrap();
         assert_eq!(read.tunables, router.tunables);
@@ -344,7 +350,7 @@ mod tests {
                    ; odd = 3; @ placed.c:4\n; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n";
         let said = format!("{path}:4: the kernel refuses `odd = 3;`");
         assert_eq!(place_in(log), Some(said.clone()));
-        // before Linux 6.9 the annotation has no file and line
+        // before Linux 6.9, an annotation in the verifier's log has no file and line number
         assert_eq!(place_in("; odd = 3;\nR1 is odd\n"), Some(said));
         assert_eq!(
             place_in("; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n"),

@@ -1,4 +1,4 @@
-//! The machine's cgroup2.
+//! Finds where this machine's cgroup2 file system is mounted.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::error::{Attempt as _, Failure};
 
-/// Where cgroup2 is mounted; None: it is not mounted.
+/// The folder at which cgroup2 is mounted; None: cgroup2 is not mounted.
 ///
 /// # Errors
 /// The mounts cannot be read.
@@ -19,7 +19,8 @@ pub fn mounted() -> io::Result<Option<PathBuf>> {
     }))
 }
 
-/// Like [`mounted`], but fails if cgroup2 is not mounted. `what` is the action that needs it.
+/// Like [`mounted`], but fails if cgroup2 is not mounted. `what` names the action that needs
+/// cgroup2, for the error.
 ///
 /// # Errors
 /// cgroup2 is not mounted.

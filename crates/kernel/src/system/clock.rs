@@ -1,11 +1,11 @@
-//! CLOCK_MONOTONIC, in ns.
+//! Reads CLOCK_MONOTONIC and sleeps until its times, which are in ns.
 
 use std::io;
 use std::time::Duration;
 
 use crate::error::{Attempt as _, Failure};
 
-/// The time now, in ns.
+/// The present time of CLOCK_MONOTONIC, in ns.
 #[must_use]
 pub fn now_ns() -> i64 {
     let mut time = libc::timespec {
@@ -17,7 +17,7 @@ pub fn now_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Time between two ticks (jiffies) of the kernel.
+/// Time between two timer ticks (jiffies) of the kernel, in ns.
 ///
 /// # Errors
 /// The kernel does not report it.
@@ -28,18 +28,19 @@ pub fn tick_ns() -> Result<u64, Failure> {
     };
     // SAFETY: a valid place for the result.
     if unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut tick) } != 0 {
-        return Err(io::Error::last_os_error()).attempt("ask for the kernel's tick");
+        return Err(io::Error::last_os_error()).attempt("read the kernel's tick length");
     }
     Ok((tick.tv_sec * 1_000_000_000 + tick.tv_nsec) as u64)
 }
 
-/// Sleeps until a time; returns at once if it has passed.
+/// Sleeps until a time of CLOCK_MONOTONIC. Returns at once if this time has passed.
 pub fn sleep_until(time_ns: i64) {
     let time = libc::timespec {
         tv_sec: time_ns.max(0) / 1_000_000_000,
         tv_nsec: time_ns.max(0) % 1_000_000_000,
     };
-    // SAFETY: `time` outlives the call. A signal may end it early, hence the loop.
+    // SAFETY: `time` outlives the call. The loop continues the sleep if a signal ends the call
+    // early.
     while unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -58,7 +59,7 @@ pub fn exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// How long until a time; zero if it has passed.
+/// How long it is until a time of CLOCK_MONOTONIC; zero if this time has passed.
 #[must_use]
 pub fn until(time_ns: i64) -> Duration {
     Duration::from_nanos(u64::try_from(time_ns - now_ns()).unwrap_or(0))

@@ -1,4 +1,5 @@
-//! The lock of a folder. A command takes the lock before it changes anything in the folder.
+//! A lock for a folder. A command takes the lock before it changes anything that the folder's files
+//! describe.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,18 +13,18 @@ use headway_system::lock::try_take;
 use super::processes;
 use crate::error::{Attempt as _, Failure};
 
-/// The name of the lock's file in the folder.
+/// Name of the lock file in the folder.
 const FILE: &str = "lock";
 /// The name of a subfolder that has a separate lock.
 pub const TESTBEDS: &str = "testbed";
-/// How long to wait before naming the lock's holder. Most commands hold the lock for a shorter
-/// time.
+/// How long a command waits for the lock before it prints who holds the lock. Most commands hold
+/// the lock for a shorter time.
 const SILENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Held while anything in a folder is changed. The kernel releases it if its holder dies. Processes
-/// that inherit the lock hold it, too, so that the next command waits for everything that a killed
-/// command started.
+/// The lock of a folder, taken until this value is dropped. The kernel releases the lock when the
+/// process that took it ends and no child has inherited it. So the next command also waits for the
+/// processes that a killed command started.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -31,8 +32,9 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock. After a second, names its holder on stderr. Makes the folder if needed.
-    /// When the lock is released, the folder is removed if it has no other content.
+    /// Waits for the lock and takes it. After a second of waiting, prints on stderr which processes
+    /// hold the lock. Creates the folder if needed. When the lock is released, a folder without
+    /// other content is removed.
     ///
     /// # Errors
     /// Lack of privilege; the lock's path is not a regular file.
@@ -51,7 +53,7 @@ impl Lock {
         }
     }
 
-    /// The lock's descriptor, for a child process that is to hold the lock, too.
+    /// The descriptor of the lock file. A child process that inherits it holds the lock, too.
     #[must_use]
     pub fn fd(&self) -> i32 {
         self.file.as_raw_fd()
@@ -59,14 +61,14 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the lock's file, so that a command that only needed the lock leaves nothing. A
-    /// process that waits for the lock notices that the file was removed or replaced.
+    /// Removes the lock file, so that a command that created no other file leaves none. A process
+    /// that waits for the lock notices that the file was removed or replaced.
     fn drop(&mut self) {
         let others = fs::read_dir(&self.folder).map(|list| {
             list.flatten()
                 .any(|e| e.file_name() != FILE && e.file_name() != TESTBEDS)
         });
-        // do not remove a file that another process made
+        // do not remove a lock file that another process has created since
         let path = self.folder.join(FILE);
         if !identity::is_named(&path, &self.file) || others.unwrap_or(true) {
             return;
@@ -80,34 +82,34 @@ impl Drop for Lock {
     }
 }
 
-/// A wait for the lock that names its holders on stderr.
+/// A wait for the lock, which prints on stderr which processes hold it.
 struct Waiting {
     path: PathBuf,
-    /// When to name the holder next.
-    tell: Instant,
-    told: Vec<i32>,
+    /// When to print next which processes hold the lock.
+    next_print: Instant,
+    printed: Vec<i32>,
 }
 
 impl Waiting {
     fn new(path: PathBuf) -> Self {
         Self {
             path,
-            tell: Instant::now() + SILENCE,
-            told: Vec::new(),
+            next_print: Instant::now() + SILENCE,
+            printed: Vec::new(),
         }
     }
 
-    /// Sleeps for a moment. Names the lock's holders if `tell` has passed, and later again if the
-    /// holders have changed.
+    /// Sleeps for a moment. After `SILENCE` it prints which processes hold the lock, and later
+    /// prints again if these have changed.
     fn pause(&mut self) {
         std::thread::sleep(PAUSE);
-        if Instant::now() < self.tell {
+        if Instant::now() < self.next_print {
             return;
         }
-        self.tell = Instant::now() + SILENCE;
+        self.next_print = Instant::now() + SILENCE;
         let holders = holders(&self.path);
-        if holders == self.told || holders.is_empty() {
-            return; // these holders were named already, or the lock was just released
+        if holders == self.printed || holders.is_empty() {
+            return; // these processes were printed already, or the lock was just released
         }
         let list: Vec<String> = holders
             .iter()
@@ -119,7 +121,7 @@ impl Waiting {
             list.join(", ")
         );
         let _ = writeln!(io::stderr(), "{line}"); // stderr may be closed
-        self.told = holders;
+        self.printed = holders;
     }
 }
 
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
         fs::remove_file(&path).unwrap();
 
-        // a file that an older headwayctl left, which made it readable for everyone
+        // a lock file that an older version of headwayctl left, which every user can read
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         for _ in 0..2 {

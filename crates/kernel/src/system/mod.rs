@@ -1,4 +1,4 @@
-//! Linux interfaces other than eBPF.
+//! Interfaces of Linux other than eBPF: namespaces, cgroups, processes, locks, clocks, sockets.
 
 pub(crate) mod cgroup;
 pub mod clock;

@@ -9,10 +9,10 @@ use std::process::Command;
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// Checks that this process may make a network namespace.
+/// Checks that this process may create a network namespace.
 ///
 /// # Errors
-/// It may not.
+/// The process is not root.
 pub fn check() -> Result<(), Failure> {
     // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -21,10 +21,10 @@ pub fn check() -> Result<(), Failure> {
     Ok(())
 }
 
-/// An unnamed network namespace that exists as long as this value.
+/// An unnamed network namespace, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Namespace {
-    /// The namespace as a [`Netns`], to run work in it.
+    /// The namespace as a [`Netns`], through which functions can run in it.
     pub netns: Netns,
     _file: File,
 }
@@ -94,10 +94,10 @@ impl Namespace {
         )))
     }
 
-    /// Sets a variable of /proc/sys/net in the namespace.
+    /// Sets a sysctl of /proc/sys/net in the namespace.
     ///
     /// # Errors
-    /// No variable has this name.
+    /// The kernel has no such sysctl.
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Failure> {
         let path = Path::new("/proc/sys/net").join(name);
         self.netns

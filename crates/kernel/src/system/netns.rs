@@ -13,11 +13,11 @@ use crate::error::{Attempt as _, Failure};
 
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED_FOLDER: &str = "/run/netns";
-/// The file with the default congestion control of the namespace of the process that reads or
-/// writes it.
+/// The sysctl file of the default congestion control. It shows the default of the namespace in
+/// which a process opens the file.
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// The path and the label of the namespace of the first process.
+/// The path and the label of the first process's network namespace.
 const FIRST: &str = "/proc/1/ns/net";
 const FIRST_LABEL: &str = "init";
 
@@ -26,8 +26,8 @@ const FIRST_LABEL: &str = "init";
 pub struct Netns {
     /// Its identity.
     pub identity: Identity,
-    /// A name for users: the namespace's name in `ip netns`, "init", or a process in the namespace.
-    /// Unlike [`Netns::place_label`], it is not unique.
+    /// A label for users: the namespace's name in `ip netns`, "init", or a process in the
+    /// namespace. Unlike [`Netns::place_label`], this label may not be unique.
     pub label: String,
     /// A path by which the namespace can be entered.
     pub path: PathBuf,
@@ -43,10 +43,10 @@ impl Netns {
     }
 
     /// Finds a namespace by its name in `ip netns`, by a path such as /proc/PID/ns/net, or by the
-    /// label that `status` shows for an unnamed one.
+    /// label that `headwayctl status` shows for an unnamed namespace.
     ///
     /// # Errors
-    /// No such namespace; lists the known names.
+    /// No namespace matches. The error lists the known names.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let path = if name.contains('/') {
             PathBuf::from(name)
@@ -54,7 +54,8 @@ impl Netns {
             Path::new(NAMED_FOLDER).join(name)
         };
         let netns = Self::at(path, name.to_owned()).ok();
-        // a path is a namespace if it is on the same device as the file of this process's namespace
+        // a path leads to a namespace if its file is on the same file system as this process's
+        // namespace
         let own = identity::at(Path::new("/proc/self/ns/net"))
             .map(|id| id.0)
             .ok();
@@ -73,21 +74,21 @@ impl Netns {
         })
     }
 
-    /// The namespace of this process, by its name if it has one.
+    /// The network namespace of this process, with its name in `ip netns` as label if it has one.
     ///
     /// # Errors
-    /// The process may not read it.
+    /// The process may not read its namespace.
     pub fn own() -> Result<Self, Failure> {
         let own = identity::at(Path::new("/proc/self/ns/net"))
-            .attempt("find this process's namespace")?;
+            .attempt("find the network namespace of this process")?;
         all()
             .into_iter()
             .find(|netns| netns.identity == own)
             .ok_or_else(|| Failure::failed("cannot find the network namespace of this process"))
     }
 
-    /// The namespace's label in texts such as `namespace:device`. The label is unique, and is the
-    /// same however the namespace was found.
+    /// The namespace's label in texts such as `namespace:device`. The label is unique. It does not
+    /// depend on whether the namespace was found by a name, a path or a process.
     #[must_use]
     pub fn place_label(&self) -> String {
         if identity::at(Path::new(FIRST)).ok() == Some(self.identity) {
@@ -95,7 +96,7 @@ impl Netns {
         }
         named()
             .into_iter()
-            // skip a name that could be another namespace's label
+            // do not use a name that looks like the label of another namespace
             .filter(|name| name != FIRST_LABEL && !name.starts_with("net:["))
             .find(|name| {
                 identity::at(&Path::new(NAMED_FOLDER).join(name)).ok() == Some(self.identity)
@@ -103,7 +104,8 @@ impl Netns {
             .unwrap_or_else(|| self.inode_label())
     }
 
-    /// The namespace's inode in the form of the links in /proc/PID/ns.
+    /// The namespace as text with its inode, such as net:[4026531840], like the links in
+    /// /proc/PID/ns.
     fn inode_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }
@@ -111,7 +113,7 @@ impl Netns {
     /// Runs `work` in the namespace, on a separate thread, and waits for it.
     ///
     /// # Errors
-    /// The namespace no longer exists or may not be entered, or the error of `work`.
+    /// The namespace no longer exists or may not be entered; or `work` fails.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let file = File::open(&self.path)?;
         if identity::of(&file.metadata()?) != self.identity {
@@ -131,7 +133,7 @@ impl Netns {
         })
     }
 
-    /// The congestion control of sockets that do not choose one.
+    /// Reads the namespace's default congestion control, which sockets have that do not choose one.
     ///
     /// # Errors
     /// The namespace no longer exists.
@@ -139,16 +141,16 @@ impl Netns {
         self.inside(|| Ok(fs::read_to_string(DEFAULT_CONTROL)?.trim().to_owned()))
     }
 
-    /// Sets the default congestion control.
+    /// Sets the namespace's default congestion control.
     ///
     /// # Errors
-    /// The control is unknown or restricted, or the namespace no longer exists.
+    /// The congestion control is unknown or restricted, or the namespace no longer exists.
     pub fn set_default_control(&self, name: &str) -> io::Result<()> {
         self.inside(|| fs::write(DEFAULT_CONTROL, name))
     }
 }
 
-/// The names of `ip netns`.
+/// The names that `ip netns` lists.
 fn named() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(NAMED_FOLDER)
         .into_iter()
@@ -160,7 +162,7 @@ fn named() -> Vec<String> {
     names
 }
 
-/// Every namespace that has a name or a process.
+/// All network namespaces that have a name or a process.
 #[must_use]
 pub fn all() -> Vec<Netns> {
     let mut found: BTreeMap<Identity, Netns> = BTreeMap::new();
@@ -186,7 +188,7 @@ pub fn all() -> Vec<Netns> {
     found.into_values().collect()
 }
 
-/// The name of a device of this thread's namespace by its number.
+/// The name of the device with this interface index in this thread's namespace.
 pub fn device_name(number: u32) -> Option<String> {
     let mut name = [0u8; libc::IFNAMSIZ];
     // SAFETY: a buffer of the size that the call asks for.
@@ -198,9 +200,9 @@ pub fn device_name(number: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// Enters the mount namespace of the first ancestor process that this process may inspect. Pins
-/// have to be in that mount namespace, because `ip netns exec` runs its command in a new one, which
-/// ends with the command.
+/// Enters the mount namespace of the oldest ancestor process that this process may inspect. Pins
+/// must be in that mount namespace: `ip netns exec` runs its command in a new mount namespace,
+/// which disappears with the command.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -227,7 +229,7 @@ pub fn enter_first_mount_namespace() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parent of a process; none for the first process and for those that cannot be seen.
+/// The number of a process's parent. None for the first process, and if the parent is not visible.
 fn parent_of(process: &str) -> Option<String> {
     let status = fs::read_to_string(Path::new("/proc").join(process).join("status")).ok()?;
     let parent = status

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// The numbers of all processes.
+/// The process ids of all processes.
 pub fn all() -> Vec<i32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -13,12 +13,12 @@ pub fn all() -> Vec<i32> {
         .collect()
 }
 
-/// A file of a process in /proc.
+/// The path of a file in the /proc folder of a process.
 pub fn file(pid: i32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-/// A process by number and command line, for people.
+/// Describes a process to users by its id and command line.
 pub fn describe(pid: i32) -> String {
     let raw = fs::read(file(pid, "cmdline")).unwrap_or_default();
     let words: Vec<String> = raw
@@ -33,15 +33,16 @@ pub fn describe(pid: i32) -> String {
     format!("process {pid} ({command})")
 }
 
-/// The kernel's name for a process or for a thread of this process; empty if it has ended.
+/// The name (comm) of a process or of a thread of this process; empty if it has ended.
 pub fn name_of(pid: i32) -> String {
     let name = fs::read_to_string(file(pid, "comm")).unwrap_or_default();
     name.trim().to_owned()
 }
 
-/// Raises the priority of this process and its children, if allowed. With `real_time` the emulator
-/// of the testbed, which has real-time priority, does not interrupt them when it wakes up on their
-/// core. If interrupted, a program would let packets wait and answer them in one burst.
+/// Raises the priority of this process and its future children, if allowed. With `real_time` they
+/// get real-time priority. Then the emulator of the testbed, which has real-time priority too, does
+/// not interrupt them when it wakes up on their core. An interrupted program would let packets wait
+/// and answer them in one burst.
 pub fn be_prompt(real_time: bool) {
     const URGENT: libc::c_int = -19;
     let parameters = libc::sched_param { sched_priority: 1 };

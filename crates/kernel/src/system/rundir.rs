@@ -1,5 +1,5 @@
-//! Headway's files in /run: a lock, a bpffs with the pins, and the defaults to restore on detach.
-//! `detach --all` removes all of them.
+//! Headway's files in /run: a lock file, a bpffs with the pins of BPF links and maps, and records
+//! of the default congestion controls that `detach` restores. `detach --all` removes all of them.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,18 +14,19 @@ use crate::error::{Attempt as _, Failure};
 pub use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
 
-/// The environment variable with the scope: a word that restricts headwayctl to controls whose name
-/// begins with it, and to a separate folder. Tests use a scope so that they do not detach controls
-/// that are in use.
+/// Name of the environment variable with the scope. The scope is a word. It restricts headwayctl to
+/// congestion controls whose names begin with this word, and to a separate folder in /run. Tests
+/// set a scope so that they do not detach congestion controls that are in use.
 pub const SCOPE: &str = "HEADWAY_SCOPE";
-/// The folder without a scope.
+/// The folder in /run if no scope is set.
 const MACHINE: &str = "/run/headway";
-/// The longest scope. A control's name has at most 15 characters, so two remain after the scope.
+/// The longest scope, in characters. A congestion control's name has at most 15 characters, so at
+/// least two characters remain after the scope and its separator.
 const SCOPE_LONGEST: usize = 13;
 const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
 
-/// The scope: the word with which the names of the controls begin that this process may change. If
-/// it is empty, the process may change all controls.
+/// Reads the scope from HEADWAY_SCOPE. This process may change only congestion controls whose names
+/// begin with this word. Without a scope, it may change all.
 ///
 /// # Errors
 /// HEADWAY_SCOPE has characters other than letters and digits, or is too long.
@@ -41,8 +42,8 @@ pub fn scope() -> Result<String, Failure> {
     }
 }
 
-/// Whether a control's name is in a scope: the name's first word must be the scope. A first word
-/// that only begins with the scope belongs to another scope.
+/// Whether the name of a congestion control belongs to a scope. The part of the name before the
+/// first _ or - must equal the scope.
 #[must_use]
 pub fn is_in_scope(name: &str, scope: &str) -> bool {
     scope.is_empty()
@@ -51,7 +52,7 @@ pub fn is_in_scope(name: &str, scope: &str) -> bool {
             .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-/// The folder with the state of this process's scope. Only root can write to the folder.
+/// The folder in /run for the scope of this process. Only root can write to the folder.
 #[must_use]
 pub fn root() -> PathBuf {
     match scope() {
@@ -60,8 +61,8 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// The bpffs. It is outside /sys, because `ip netns exec` mounts a new /sys. Names in a bpffs
-/// contain no dots.
+/// The folder at which Headway mounts its bpffs. The folder is outside /sys, because `ip netns
+/// exec` mounts a new /sys. The file names in it contain no dots, which a bpffs does not allow.
 fn bpffs() -> PathBuf {
     root().join("bpf")
 }
@@ -74,20 +75,20 @@ fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }
 
-/// A namespace's default congestion control before Headway changed it.
+/// A record of a namespace's default congestion control from before Headway changed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultRecord {
     /// Device and inode of the namespace.
     pub identity: Identity,
-    /// The namespace's name when it was changed.
+    /// The label of the namespace at the time of the change.
     pub label: String,
-    /// The control to restore.
+    /// The congestion control to restore.
     pub previous: String,
-    /// The control that Headway set.
+    /// The congestion control that Headway set.
     pub set_to: String,
 }
 
-/// Waits for the lock. Makes the folder if needed.
+/// Waits for Headway's lock and takes it. Creates the folder in /run if needed.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -95,7 +96,7 @@ pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&root())
 }
 
-/// Like [`lock`], but also takes the lock for changes to the whole machine, which all scopes share.
+/// Like [`lock`], but also takes the lock for changes that affect all scopes.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -171,7 +172,8 @@ pub fn other_pin_path(kind: &str, name: &str) -> PathBuf {
     bpffs().join(format!("headway_{kind}_{name}"))
 }
 
-/// All pins. Files with a dot in their name are the kernel's own (maps.debug).
+/// The paths of all pins of Headway. Files with a dot in their name, such as maps.debug, are the
+/// kernel's and left out.
 #[must_use]
 pub fn pins() -> Vec<PathBuf> {
     if !has_bpffs() {
@@ -192,8 +194,8 @@ fn record_path((device, inode): Identity) -> PathBuf {
     defaults().join(format!("{device}-{inode}.json"))
 }
 
-/// The records of namespaces whose default was changed. An unreadable record is skipped: writing it
-/// was not completed, so the default was not changed.
+/// The records of namespaces whose default was changed. An unreadable record is left out: its
+/// process was killed while writing it, before it changed the default.
 #[must_use]
 pub fn default_records() -> Vec<DefaultRecord> {
     let mut records: Vec<DefaultRecord> = fs::read_dir(defaults())
@@ -206,7 +208,7 @@ pub fn default_records() -> Vec<DefaultRecord> {
     records
 }
 
-/// Records a namespace's default before it is changed.
+/// Records a namespace's default congestion control before it is changed.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -235,7 +237,7 @@ pub fn record_default(
         .attempt(&what)
 }
 
-/// Removes a namespace's record.
+/// Removes the record of a namespace's former default congestion control.
 pub fn forget_default(_lock: &Lock, identity: Identity) {
     let path = record_path(identity);
     let _ = fs::remove_file(path.with_extension("partial"));

@@ -12,15 +12,15 @@ use headway_system::netlink::{self, message, text, Netlink};
 use crate::mirror::Plain as _;
 use crate::uapi::{InetDiagMsg, InetDiagReqV2, SOCK_DIAG_BY_FAMILY};
 
-/// The attribute of the kernel's answer that has the control's name (linux/inet_diag.h).
+/// The netlink attribute with the name of a socket's congestion control (linux/inet_diag.h).
 const INET_DIAG_CONG: u16 = 4;
-/// States in which a socket's control is not active (net/tcp_states.h).
+/// TCP states in which a socket does not use its congestion control (net/tcp_states.h).
 const WITHOUT_CONTROL: [u32; 3] = [BPF_TCP_TIME_WAIT, BPF_TCP_SYN_RECV, BPF_TCP_LISTEN];
-/// States of a socket, numbered from 1. TCP_NEW_SYN_RECV and later states are internal to the
-/// kernel.
+/// The TCP states whose sockets are counted. States are numbered from 1. TCP_NEW_SYN_RECV and later
+/// states are left out, because they are internal to the kernel.
 const STATES: std::ops::RangeInclusive<u32> = BPF_TCP_ESTABLISHED..=BPF_TCP_CLOSING;
 
-/// Counts the TCP sockets in the calling thread's namespace by congestion control.
+/// Counts the TCP sockets in the calling thread's namespace for each congestion control.
 ///
 /// # Errors
 /// The kernel has no `inet_diag`.
@@ -48,7 +48,7 @@ fn request(family: u8) -> Vec<u8> {
     message(SOCK_DIAG_BY_FAMILY as u16, flags, request.bytes())
 }
 
-/// Parses one datagram of the kernel's answer. Returns whether it is the last one.
+/// Parses one datagram of the kernel's answer. Returns true for the last datagram.
 fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool> {
     while let Some(answer) = netlink::take(&mut bytes)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {

@@ -8,23 +8,25 @@ use crate::attach::Request;
 use crate::error::Failure;
 use crate::objects;
 
-/// The prefix in --control that selects one of the kernel's own controls.
+/// The prefix in --control that selects one of the kernel's own congestion controls.
 const KERNEL_OWN: &str = "kernel:";
 
-/// The control that `--control` selects on this machine at present.
+/// The congestion control that the text in `--control` selects on this machine at present.
 #[derive(Debug)]
 pub struct Chosen {
-    /// The control's name in the kernel.
+    /// Name of the congestion control in the kernel.
     pub name: String,
-    /// The control that `up` has to attach first; `None`: the control is already available.
+    /// The congestion control that `testbed up` has to attach first; `None`: the kernel already has
+    /// it.
     pub attach: Option<Request>,
 }
 
 /// Parses `htcp`, `cubic+hystart`, `htcp:adaptive_backoff=off` or `kernel:bbr`. A plain name
-/// selects the kernel's or an attached control of that name, if one exists.
+/// selects the congestion control of the kernel, or the attached one, that has this name, if one
+/// exists.
 ///
 /// # Errors
-/// Unknown settings; the control is attached with other settings.
+/// Unknown settings, or the congestion control is already attached with other settings.
 pub fn choose(text: &str) -> Result<Chosen, Failure> {
     let there = |name: &str| Chosen {
         name: name.to_owned(),
@@ -48,7 +50,7 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
         if let Some(name) = names::find_name(choice)? {
             return Ok(there(&name));
         }
-        // the kernel loads a module of this name on demand, or reports an error
+        // when this congestion control is set, the kernel loads its module or reports an error
         if !choice.contains('+') && objects::choose(choice).is_err() {
             return Ok(there(choice));
         }
@@ -70,9 +72,9 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
     })
 }
 
-/// Detaches the controls that `up` attached, except those that another testbed's hosts use: they
-/// are detached with that testbed. Returns the names of the detached controls, of the hosts and of
-/// the gateway.
+/// Detaches the congestion controls that `testbed up` attached. One that another testbed's hosts
+/// use stays attached until that testbed is removed. Returns the names of the detached ones: the
+/// hosts' congestion control, then the gateway's.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -87,7 +89,8 @@ pub fn give_up(state: &State, dry_run: bool) -> Result<[Option<String>; 2], Fail
     ])
 }
 
-/// Detaches the control unless another testbed's hosts use it. Returns whether it is detached.
+/// Detaches a congestion control if no other testbed's hosts use it. Returns whether it was
+/// detached.
 fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Failure> {
     let successor = state::names()
         .into_iter()
@@ -108,7 +111,7 @@ fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Fail
         return Ok(false);
     }
     if names::find_name(name)?.as_ref() != Some(name) {
-        return Ok(false); // another process has already detached it
+        return Ok(false); // another process has already detached the congestion control
     }
     if !dry_run {
         detach::detach(Target::Control(name))?;

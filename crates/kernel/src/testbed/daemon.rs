@@ -1,4 +1,6 @@
-//! The emulator's process.
+//! The process of a testbed's emulator. It outlives `testbed up` only if `up` completes: `up` then
+//! reports this through a pipe. Before this report, the emulator exits when `up` exits. Until then
+//! the emulator also holds the lock on testbeds, so that `testbed down` waits for the emulator.
 //!
 //! It outlives `up` only if `up` completes. Until `up` reports through a pipe that it has
 //! completed, the emulator exits when `up` exits. Until then the emulator also holds the lock, so
@@ -18,36 +20,43 @@ use super::state::{self, HostState, State};
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// The emulator's message to `up` that the devices exist.
+/// The emulator sends this message to `testbed up` when the TUN devices exist.
 pub const READY: &str = "ready";
-/// The message of `up` to the emulator that `up` has completed.
+/// `testbed up` sends this message to the emulator when `up` has completed.
 pub const COMMIT: u8 = b'c';
-/// The signal that starts schedules and traces; the signal's value is the start time.
+/// The signal that starts the schedules and traces of --vary. The signal carries the start time as
+/// its value.
 const BEGIN: i32 = libc::SIGUSR1;
 
 fn failed(error: EmulatorError) -> Failure {
     Failure::failed(error.to_string())
 }
 
-/// Runs the emulator of a testbed until a signal ends it. `lock_fd` is the inherited lock.
+/// Runs the emulator of a testbed until a signal ends it. `lock_fd` is the descriptor of the lock,
+/// inherited from `testbed up`.
 ///
 /// # Errors
 /// A device cannot be made, or the log cannot be written.
 pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     // SAFETY: plain numbers.
     if lock_fd < 3 || unsafe { libc::fcntl(lock_fd, libc::F_GETFD) } < 0 {
-        return Err(Failure::bad_input("`testbed up` starts the emulator"));
+        return Err(Failure::bad_input(
+            "only `testbed up` can start the emulator",
+        ));
     }
     // SAFETY: `up` passes the number of a descriptor that only this process uses now.
     let lock = unsafe { OwnedFd::from_raw_fd(lock_fd) };
-    // All threads inherit the mask; the loop below waits for the signals.
+    // Block the signals in all threads, which inherit this mask. The loop below waits for the
+    // signals.
     let signals = block_signals();
     let state =
         State::load(name).ok_or_else(|| Failure::bad_input(format!("no testbed {name}")))?;
     let (mut emulator, mut ground) = emulators(&state)?;
 
     println!("{READY}");
-    io::stdout().flush().attempt("talk to `testbed up`")?;
+    io::stdout()
+        .flush()
+        .attempt("send a message to `testbed up`")?;
     let mut word = [0];
     if io::stdin().read_exact(&mut word).is_err() || word[0] != COMMIT {
         return Err(Failure::failed("`testbed up` did not complete"));
@@ -86,8 +95,8 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
                 of_ground.as_ref().map(|(live, _)| live.summary()),
                 &state.hosts,
             );
-            // ignore errors: a full disk must not end the emulator; only the last summary must be
-            // complete
+            // Ignore errors, because a full disk must not end the emulator. Only writing the last
+            // summary must not fail.
             let _ = state::save_summary(name, &summary);
         }
         stop.store(true, Ordering::Relaxed);
@@ -104,7 +113,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The result of one of the emulator's threads.
+/// Waits for one of the emulator's threads to end, and returns its result.
 fn joined(
     thread: ScopedJoinHandle<'_, Result<Summary, EmulatorError>>,
 ) -> Result<Summary, EmulatorError> {
@@ -113,14 +122,14 @@ fn joined(
         .unwrap_or_else(|_| Err(EmulatorError("the emulator panicked".into())))
 }
 
-/// A device of a host.
+/// Opens a TUN device of a host.
 fn device(host: &HostState, name: &str) -> Result<OwnedFd, Failure> {
     Netns::find(&host.namespace)?
         .inside(|| tun::create(name))
         .attempt(format!("make device {name} of {}", host.name))
 }
 
-/// The devices of several hosts.
+/// Opens the TUN devices of several hosts.
 fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
     hosts
         .iter()
@@ -128,7 +137,8 @@ fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
         .collect()
 }
 
-/// Starts both legs of a path with a gateway, over new devices; the satellite leg is first.
+/// Creates the devices of a path with a gateway, and starts an emulator for each of its two legs.
+/// The satellite leg comes first.
 fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
     let side = |side: &str| -> Vec<&HostState> {
         let hosts = state.hosts.iter();
@@ -151,7 +161,7 @@ fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
     Ok((satellite, Some(ground)))
 }
 
-/// Detaches this process from the terminal and the working folder of `up`.
+/// Detaches this process from the terminal and the working folder of `testbed up`.
 fn leave() -> Result<(), Failure> {
     let what = "leave the terminal";
     let null = fs::OpenOptions::new()
@@ -166,13 +176,13 @@ fn leave() -> Result<(), Failure> {
         libc::dup2(null.as_raw_fd(), 0);
         libc::dup2(null.as_raw_fd(), 1);
     }
-    // If the kernel groups sessions, it schedules each session as a whole against the others. A
-    // thread's own priority then counts only within its session.
+    // If the kernel groups processes by session (autogroup), it first divides processor time among
+    // sessions. A thread's own priority then counts only within its session.
     let _ = fs::write("/proc/self/autogroup", "-20");
     Ok(())
 }
 
-/// The summary of all legs so far.
+/// The emulator's summary of all legs until now.
 fn judged(mut summary: Summary, ground: Option<Summary>, hosts: &[HostState]) -> Summary {
     add_device_drops(&mut summary, hosts);
     if let Some(ground) = ground {
@@ -196,7 +206,7 @@ fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
     summary.judge();
 }
 
-/// The transmit drops of a device in /proc/net/dev.
+/// Reads from /proc/net/dev how many packets a device dropped when it sent.
 fn transmit_drops(table: &str, device: &str) -> Option<u64> {
     let counters = table
         .lines()
@@ -220,10 +230,10 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// A request of another process to the emulator.
+/// A request that another process sends to the emulator by a signal.
 enum SignalRequest {
     Nothing,
-    /// Start schedules and traces at this time of CLOCK_MONOTONIC.
+    /// Start the schedules and traces of --vary at this time of CLOCK_MONOTONIC.
     Begin(u64),
     End,
 }
@@ -234,8 +244,8 @@ fn wait_for(signals: &libc::sigset_t) -> SignalRequest {
         tv_sec: 1,
         tv_nsec: 0,
     };
-    // SAFETY: initialized structures that outlive the call. The sender of BEGIN sends a value with
-    // it, and any bits are a number.
+    // SAFETY: initialized structures that outlive the call. The sender of the signal BEGIN attaches
+    // a value, which may have any bits.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         match libc::sigtimedwait(signals, &raw mut info, &raw const second) {
@@ -246,8 +256,8 @@ fn wait_for(signals: &libc::sigset_t) -> SignalRequest {
     }
 }
 
-/// Starts the schedules and traces of a testbed's emulator at this time of `CLOCK_MONOTONIC`.
-/// `dry_run`: only checks that it could.
+/// Makes a testbed's emulator start its schedules and traces at this time of `CLOCK_MONOTONIC`.
+/// `dry_run`: only checks whether that is possible.
 ///
 /// # Errors
 /// The testbed does not exist, or its emulator is not running.

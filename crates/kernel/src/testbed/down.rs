@@ -1,4 +1,4 @@
-//! Removes a testbed, even if its `up` did not complete.
+//! Removes a testbed, even if the `testbed up` that created it did not complete.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -28,15 +28,16 @@ const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 pub struct Removed {
     /// Its name.
     pub name: String,
-    /// Namespaces, removed together with their devices.
+    /// The namespaces that were removed, together with their devices.
     pub namespaces: Vec<String>,
-    /// Processes in the namespaces that were ended.
+    /// Ids of the processes in these namespaces that were ended.
     pub ended_processes: Vec<i32>,
     /// The emulator's last summary; null if it wrote none.
     pub summary: Option<Summary>,
-    /// The control that `up` had attached, if `down` detached it; null: none.
+    /// The congestion control that `testbed up` had attached, if `down` detached it; null: none was
+    /// detached.
     pub detached: Option<String>,
-    /// The gateway's control, if `down` detached it.
+    /// The gateway's congestion control, if `testbed up` had attached it and `down` detached it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detached_of_gateway: Option<String>,
 }
@@ -60,7 +61,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, Failure> 
     };
     let (mut removed, mut errors) = (vec![], vec![]);
     for name in &chosen {
-        // if a testbed cannot be removed, continue with the others
+        // if one testbed cannot be removed, remove the others before reporting that
         match remove(&lock, name, dry_run) {
             Ok(testbed) => removed.push(testbed),
             Err(error) => errors.push(error),
@@ -89,7 +90,8 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         detached: None,
         detached_of_gateway: None,
     };
-    // Keep the namespaces open, so that no new namespace gets the same device and inode numbers.
+    // Keep the namespaces' files open, so that no new namespace gets the same identity (device and
+    // inode).
     let held: Vec<(File, Identity, String)> = removed
         .namespaces
         .iter()
@@ -117,7 +119,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         drop(controls);
     }
     gateway::end_proxies(&inside());
-    // End the programs first, while their network still exists.
+    // End the programs in the testbed's namespaces first, while their network still exists.
     let programs = process::end(inside, Duration::from_secs(2));
     removed.ended_processes = programs.asked;
     all_ended(name, &programs.left)?;
@@ -155,7 +157,8 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     Ok(removed)
 }
 
-/// Fails if processes are left. The error names them and says what to do.
+/// Fails if some processes of the testbed still run. The error names these processes and says what
+/// to do.
 fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     if left.is_empty() {
         return Ok(());
@@ -190,15 +193,15 @@ fn unmount(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// The congestion controls that any namespace may make its default.
+/// The congestion controls that the kernel allows as default in every namespace.
 fn allowed() -> io::Result<Vec<String>> {
     let text = fs::read_to_string(ALLOWED)?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Allows a control in all namespaces, by adding it to the kernel's list of allowed controls. The
-/// list is the same for the whole machine and can only be written as a whole, so no control of
-/// Headway may be attached or detached meanwhile.
+/// Allows a congestion control in all namespaces, by adding it to the kernel's list of allowed
+/// ones. The list applies to the whole machine and can only be written as a whole. So no congestion
+/// control of Headway may be attached or detached meanwhile.
 pub fn allow(control: &str) -> Result<(), Failure> {
     let what = format!("allow {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;
@@ -206,8 +209,8 @@ pub fn allow(control: &str) -> Result<(), Failure> {
     fs::write(ALLOWED, controls.join(" ")).attempt(&what)
 }
 
-/// Removes a control from the list of allowed controls. Controls that other processes allowed
-/// meanwhile stay allowed.
+/// Removes a congestion control from the kernel's list of allowed ones. Those that other processes
+/// allowed meanwhile stay allowed.
 pub fn forbid(control: &str) -> Result<(), Failure> {
     let what = format!("withdraw the permission of {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;

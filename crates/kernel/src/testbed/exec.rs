@@ -1,4 +1,4 @@
-//! Runs a program in a host's network.
+//! Runs a program on a host of a testbed.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::netns::NAMED_FOLDER;
 
 /// Replaces this process by the program `command`, in the network namespace of `host`. Only the
-/// network changes: the program sees the same files and pinned objects as outside.
+/// network differs: the program sees the same files and BPF pins as programs outside the testbed.
 ///
 /// # Errors
 /// The testbed, host or program does not exist, or lack of privilege.

@@ -1,5 +1,5 @@
-//! Reads the path from an experiment's file. The testbed gets the same numbers as a simulation of
-//! the experiment.
+//! Reads the network path of a testbed from an experiment's file. The testbed gets the same numbers
+//! as a simulation of the experiment.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use headway_sim::scenario::LinkSpec;
 
 use crate::error::Failure;
 
-/// The part of an experiment that a testbed uses.
+/// The parts of an experiment that a testbed needs.
 pub(super) struct Asked {
-    /// The two directions: from left to right, then from right to left.
+    /// The links of both directions: first from left to right, then from right to left.
     pub(super) links: [LinkSpec; 2],
-    /// Seed of the random streams.
+    /// Seed of the links' random numbers.
     pub(super) seed: u64,
     /// Sum of the delays of both access links, in each direction.
     pub(super) access_ns: u64,
@@ -21,7 +21,7 @@ pub(super) struct Asked {
     pub(super) access_rate_bps: u64,
 }
 
-/// Reads an experiment's JSON, as Python's typed model writes it. Ignores its flows.
+/// Reads an experiment's JSON, as Python's typed model writes it. Does not read its flows.
 ///
 /// # Errors
 /// A one-line error for a file that is not an experiment, and for a path that a testbed cannot
@@ -32,7 +32,7 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
     let known = headway_algorithms::known();
     let (path, seed) = path_of(&text, &known).map_err(|e| bad(e.to_string()))?;
     if path.shape != Shape::Dumbbell {
-        let line = "topology.kind: a testbed's path is a dumbbell; no other kind is allowed";
+        let line = "topology.kind: a testbed needs dumbbell; no other kind is allowed";
         return Err(bad(line.into()));
     }
     let access_ns = 2 * path.access_delay_ns;

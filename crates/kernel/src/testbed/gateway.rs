@@ -1,5 +1,5 @@
-//! A gateway between two emulated legs. The testbed's link is the satellite leg; a terrestrial leg
-//! connects the gateway to the hosts on the left.
+//! A testbed's gateway, which connects two emulated links, called legs. The testbed's link is the
+//! satellite leg; a terrestrial leg connects the gateway to the hosts on the left.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -36,13 +36,13 @@ pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Conf
     let mut ground = Config::new(forward.link, reverse.link, hosts, right);
     ground.forward.vary = forward.vary;
     ground.reverse.vary = reverse.vary;
-    // gives this leg other random numbers than the satellite leg
+    // use another seed, so that this leg gets other random numbers than the satellite leg
     ground.seed = config.seed.wrapping_add(1);
     ground.late_threshold_ns = config.late_threshold_ns;
     ground
 }
 
-/// The gateway as one of the testbed's hosts.
+/// Describes the gateway like one of the testbed's hosts.
 pub(super) fn host(testbed: &str) -> HostState {
     HostState {
         name: GATEWAY.into(),
@@ -53,7 +53,7 @@ pub(super) fn host(testbed: &str) -> HostState {
     }
 }
 
-/// Arguments of `ip` for the gateway's devices.
+/// Arguments for the `ip` commands that configure the gateway's devices.
 pub(super) fn configuration(mtu_bytes: u32, queue_pkts: u32) -> Vec<String> {
     let mut lines = vec!["link set lo up".to_owned()];
     for (device, side) in [(SATELLITE, 78), (TERRESTRIAL, 77)] {
@@ -67,8 +67,8 @@ pub(super) fn configuration(mtu_bytes: u32, queue_pkts: u32) -> Vec<String> {
     lines
 }
 
-/// A host's route to the gateway's own address, in addition to its route to the hosts on the other
-/// side.
+/// Arguments for the `ip` command that adds a host's route to the gateway's own address. The host
+/// already has a route to the hosts on the other side.
 pub(super) fn route(host: &HostState) -> String {
     let HostState {
         address, device, ..
@@ -96,8 +96,8 @@ pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
 /// The longest time to wait until a proxy has removed its rules.
 const MOST_S: u64 = 5;
 
-/// Makes the proxies among a testbed's processes drop their connections and end, and waits for
-/// them.
+/// Ends the proxies among a testbed's processes, and waits until they have ended. The proxies reset
+/// their connections.
 pub(super) fn end_proxies(processes: &[Process]) {
     let folder = rundir::root().join("pep");
     let ours = |status: &Status| {
@@ -108,7 +108,8 @@ pub(super) fn end_proxies(processes: &[Process]) {
     for name in control::names(&folder) {
         let status = Request::Status { connections: false };
         let answer = control::ask::<Status>(&folder, &name, status);
-        // ignore a proxy that does not answer; it is ended later like any other process
+        // ignore the error of a proxy that does not answer, because its process is ended later like
+        // all others
         let Some(proxy) = answer.ok().flatten().as_ref().and_then(ours) else {
             continue;
         };
@@ -120,8 +121,8 @@ pub(super) fn end_proxies(processes: &[Process]) {
     }
 }
 
-/// Removes the files of proxies that were killed in a testbed's namespaces. Their rules disappear
-/// with the namespaces.
+/// Removes the files of proxies that were killed in a testbed's namespaces. The proxies' firewall
+/// rules disappear with the namespaces.
 pub(super) fn forget_killed_proxies(namespaces: &[Identity]) -> Result<(), Failure> {
     let folder = rundir::root().join("pep");
     for name in control::names(&folder) {

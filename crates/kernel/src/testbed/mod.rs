@@ -1,8 +1,8 @@
-//! Hosts in network namespaces, joined by the emulator.
+//! Testbeds: hosts in network namespaces that an emulated link connects.
 //!
 //! A testbed has a row of hosts on the left and one on the right. Each host is a network namespace
-//! with a TUN device whose other end the emulator holds. All hosts share one link in each
-//! direction.
+//! with a TUN device. The emulator reads and writes the packets of all these devices. All hosts
+//! share one link in each direction.
 //!
 //! Everything that a testbed creates can be found again. The state file is written before the first
 //! change. Namespaces carry a mark with their testbed's name (own.rs). Devices exist only as long

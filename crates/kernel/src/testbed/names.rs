@@ -1,24 +1,25 @@
 //! Names of a testbed's hosts, devices and namespaces.
 
-/// The name of the device inside each host.
+/// Name of the network device in each host's namespace.
 pub const DEVICE: &str = "hw0";
 
-/// Prefix of all testbeds' namespaces.
+/// Prefix of the names of all testbeds' namespaces.
 const PREFIX: &str = "headway-";
 /// Name of a testbed if the user gives none.
 pub const DEFAULT_NAME: &str = "default";
-/// Most hosts per side.
+/// Maximum number of hosts on each side of a testbed.
 pub const MAX_HOSTS: u32 = 100;
 
 /// Name of the gateway's host.
 pub const GATEWAY: &str = "gateway";
 
-/// The namespace of a host.
+/// Returns the name of a host's namespace.
 pub(super) fn namespace(testbed: &str, host: &str) -> String {
     format!("{PREFIX}{testbed}-{host}")
 }
 
-/// The testbed and host that a namespace's name belongs to; `None`: not a testbed's.
+/// Returns the names of the testbed and the host to which a namespace's name belongs. `None`: it is
+/// not the name of a testbed's namespace.
 pub(super) fn owner(namespace: &str) -> Option<(&str, &str)> {
     let (testbed, host) = namespace.strip_prefix(PREFIX)?.rsplit_once('-')?;
     if host == GATEWAY {

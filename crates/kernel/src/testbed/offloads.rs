@@ -9,7 +9,7 @@ use crate::uapi::{
     ETHTOOL_GTXCSUM,
 };
 
-/// Commands that read one setting each, by ethtool's names.
+/// ethtool's names of the offload settings, each with the ioctl command that reads it.
 const SETTINGS: [(&str, u32); 6] = [
     ("rx-checksumming", ETHTOOL_GRXCSUM),
     ("tx-checksumming", ETHTOOL_GTXCSUM),

@@ -1,6 +1,7 @@
 //! Marks a namespace as belonging to a testbed. The mark is an alias of the namespace's loopback
-//! device, which is set before the namespace gets a name. A namespace that only has a name like a
-//! testbed's has no alias. A namespace whose state file is lost still has its alias.
+//! device, which is set before the namespace gets a name. So another program's namespace whose name
+//! looks like a testbed's is not mistaken for one. And a testbed's namespace is recognized even if
+//! the state file is lost.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,7 +18,7 @@ use crate::system::namespace::Namespace;
 use crate::system::netns::{Netns, NAMED_FOLDER};
 use crate::system::rundir;
 
-/// The number of the loopback device, which is the first device of every namespace.
+/// The interface index of the loopback device, which is the first device of every namespace.
 const LOOPBACK: i32 = 1;
 
 /// The alias of namespaces that belong to this scope's testbed of this name.
@@ -25,7 +26,7 @@ fn mark(testbed: &str) -> Result<String, Failure> {
     Ok(format!("headway testbed {testbed} {}", rundir::scope()?))
 }
 
-/// Makes the namespace of a host, with its mark, as `ip netns add` would.
+/// Creates the namespace of a host as `ip netns add` does, and marks it with the alias.
 ///
 /// # Errors
 /// The name is taken; lack of privilege.
@@ -52,14 +53,15 @@ pub fn is_ours(testbed: &str, namespace: &str) -> bool {
     let Ok(mark) = mark(testbed) else {
         return false;
     };
-    // skip a name that is a symbolic link: it leads to another namespace, which is found under its
-    // own name
+    // Skip a name that is a symbolic link. The namespace to which it leads is found under its own
+    // name.
     Netns::find(namespace)
         .and_then(|netns| netns.inside(alias).attempt("read an alias"))
         .is_ok_and(|alias| alias == Some(mark))
 }
 
-/// Makes mounts in the folder of namespaces' names visible in every mount namespace.
+/// Makes the folder of namespaces' names a shared mount, so that every mount namespace sees the
+/// names that are mounted in it later.
 fn share_names() -> io::Result<()> {
     let folder = Path::new(NAMED_FOLDER);
     DirBuilder::new()
@@ -111,7 +113,7 @@ fn alias() -> io::Result<Option<String>> {
     })
 }
 
-/// Sends a netlink request and reads the kernel's answer.
+/// Sends a netlink request to the kernel and reads the answer.
 fn ask<T>(request: &[u8], read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     let mut buffer = vec![0u8; 1 << 15];
     let answer = Netlink::open(libc::NETLINK_ROUTE)?.ask(request, &mut buffer)?;

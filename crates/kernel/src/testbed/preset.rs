@@ -1,11 +1,12 @@
-//! Ready-made paths. The servers are on the left, the user is on the right.
+//! The predefined paths of `testbed up --preset`. The servers are on the left, the user is on the
+//! right.
 
 use headway_experiment::Buffer;
 
-/// A path with a name.
+/// A predefined path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// The name for `--preset`.
+    /// The path's name in `--preset`.
     pub name: &'static str,
     /// Description for users.
     pub title: &'static str,
@@ -15,15 +16,16 @@ pub struct Preset {
     pub up_bps: u64,
     /// Round-trip propagation delay; each direction has half of it.
     pub rtt_ns: u64,
-    /// Size of the queue towards the user.
+    /// Limit of the queue for packets towards the user.
     pub down_buffer: Buffer,
-    /// Size of the queue from the user.
+    /// Limit of the queue for packets from the user.
     pub up_buffer: Buffer,
-    /// The leg between the servers and a gateway, if the path has one.
+    /// The terrestrial leg between the servers and a gateway, if the path has a gateway.
     pub ground: Option<Ground>,
 }
 
-/// A terrestrial leg, the same in both directions, with queues of its bandwidth-delay product.
+/// A terrestrial leg. Both directions are alike, and each queue holds the leg's bandwidth-delay
+/// product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ground {
     /// Rate in each direction.
@@ -108,7 +110,7 @@ pub const PRESETS: [Preset; 5] = [
     },
 ];
 
-/// The preset of that name.
+/// Finds the preset of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)

@@ -1,5 +1,6 @@
-//! A testbed inside one process. The hosts' namespaces have no names and the emulator is a thread,
-//! so the whole testbed ends with the process.
+//! A testbed that exists only inside one process, for benchmarks and tests. The hosts' namespaces
+//! have no names and the emulator is a thread, so the whole testbed disappears when the process
+//! ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use super::Spec;
 use crate::error::{Attempt as _, Failure};
 use crate::system::namespace::{self, Namespace};
 
-/// A link with one host on each side.
+/// A testbed of one emulated link with one host on each side.
 #[derive(Debug)]
 pub struct Private {
-    /// The left host. Its device and addresses are those of every testbed.
+    /// The host on the left. It has the same device name and address as in every testbed.
     pub left: Namespace,
     /// The right host.
     pub right: Namespace,
@@ -24,8 +25,8 @@ pub struct Private {
 }
 
 impl Private {
-    /// Makes the testbed and starts the emulator. Only the first host of each side is made. The
-    /// hosts' default congestion control is the machine's.
+    /// Makes the testbed and starts the emulator. Creates only the first host of each side. The
+    /// hosts keep the machine's default congestion control.
     ///
     /// # Errors
     /// Lack of privilege; no `ip`; no TUN devices.
@@ -66,7 +67,7 @@ impl Private {
     /// Ends the testbed. Returns the emulator's summary.
     ///
     /// # Errors
-    /// The emulator ended before.
+    /// The emulator ended before because of an error.
     pub fn finish(mut self) -> Result<Summary, Failure> {
         self.end()
             .unwrap_or_else(|| Err(Failure::failed("the emulator has ended")))

@@ -1,5 +1,5 @@
-//! Processes identified by number and start time, so that a reused number is never mistaken for the
-//! earlier process.
+//! Identifies processes by id and start time, so that a process with a reused id is never mistaken
+//! for the earlier process.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::{processes, rundir};
 
-/// Time between two checks whether processes have ended.
+/// How often to check whether processes have ended.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long to try to kill processes before giving up.
+/// For how long to send SIGKILL to processes before giving up.
 const FORCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 
 /// A process that was seen running.
@@ -25,7 +25,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process with this number now; `None` if none has it, or it has ended.
+    /// Finds the process that has this id now. `None`: no process has this id, or it has ended.
     #[must_use]
     pub fn find(pid: i32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -69,8 +69,8 @@ pub fn inside(namespaces: &[Identity]) -> Vec<Process> {
         .collect()
 }
 
-/// The running emulators of this scope with their testbeds' names, including those whose state file
-/// is lost.
+/// The running emulators of this scope, each with its testbed's name. Emulators are found even if
+/// the state file of their testbed is lost.
 pub fn emulators() -> Vec<(String, Process)> {
     let scope = rundir::scope().unwrap_or_default();
     let own_program = program_of("self");
@@ -90,15 +90,16 @@ pub fn emulators() -> Vec<(String, Process)> {
         .collect()
 }
 
-/// The name of a process's program. The program's file may have been replaced since the process
-/// started.
+/// The file name of the program that a process runs. The file may have been replaced since the
+/// process started.
 fn program_of(process: &str) -> Option<String> {
     let path = fs::read_link(format!("/proc/{process}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
     Some(name.trim_end_matches(" (deleted)").to_owned())
 }
 
-/// The testbed whose emulator has this command line (see up.rs).
+/// Returns the name of the testbed whose emulator has this command line. `None`: it is no
+/// emulator's command line.
 fn emulator_of(command_line: &[u8]) -> Option<String> {
     let words: Vec<&[u8]> = command_line.split(|&b| b == 0).collect();
     match words.as_slice() {
@@ -117,18 +118,18 @@ fn scope_in(environment: &[u8]) -> String {
     String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
 }
 
-/// The outcome of ending processes.
+/// Which processes were told to end, and which still run.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Numbers of the processes that got SIGTERM.
+    /// Ids of the processes that got SIGTERM.
     pub asked: Vec<i32>,
-    /// Processes that still run.
+    /// Processes that still run although they got SIGKILL.
     pub left: Vec<Process>,
 }
 
 /// Ends all processes that `find` finds. Calls `find` repeatedly, because running processes may
-/// start others meanwhile. Sends SIGTERM first, and after `patience` kills the processes that still
-/// run. Gives up after a further `FORCE`.
+/// start others meanwhile. Sends SIGTERM first. After `patience` it sends SIGKILL to the processes
+/// that still run, and after a further `FORCE` it gives up.
 pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     let mut ended = Ended::default();
     let until = Instant::now() + patience;
@@ -148,7 +149,8 @@ pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     }
     let until = Instant::now() + FORCE;
     while !ended.left.is_empty() && Instant::now() < until {
-        // stop processes before killing them, so that they cannot start others
+        // stop all processes with SIGSTOP before killing them, so that none of them can start
+        // others
         for signal in [libc::SIGSTOP, libc::SIGKILL] {
             ended.left.iter().for_each(|p| p.signal(signal));
         }
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_end_is_reported() {
-        // no process has this number, so it is never signalled; the test's `find` always returns it
+        // no process has this id, so no signal is sent; `find` of this test always returns it
         let gone = Process {
             pid: i32::MAX,
             start_ticks: 1,

@@ -18,38 +18,40 @@ use super::names::{namespace, DEVICE, MAX_HOSTS};
 use super::{experiment, gateway, preset, HostState};
 use crate::error::{Attempt as _, Failure};
 
-/// The command-line options for a testbed's links; all are optional.
+/// The command-line options that describe a testbed's links; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct LinkOptions {
     /// Name of a preset.
     pub preset: Option<String>,
-    /// A file with both directions; it excludes all other options of this structure.
+    /// The file of --config, which describes both directions. It cannot be combined with any other
+    /// option of this structure.
     pub config: Option<PathBuf>,
-    /// An experiment's file; it excludes all other options of this structure except `capture`.
+    /// The file of an experiment. It cannot be combined with any other option of this structure
+    /// except `capture`.
     pub experiment: Option<PathBuf>,
-    /// Rate of both directions.
+    /// Rate of the link in both directions.
     pub rate: Option<String>,
-    /// Rate from right to left.
+    /// Rate of the link from right to left.
     pub reverse_rate: Option<String>,
-    /// Round-trip propagation delay.
+    /// Round-trip propagation delay of the path.
     pub rtt: Option<String>,
-    /// Buffer of both directions.
+    /// Queue limit of both directions.
     pub buffer: Option<String>,
-    /// Loss of both directions.
+    /// Random loss of both directions.
     pub loss: Option<String>,
-    /// AQM of both directions: a name and tunables, "red:ecn=on".
+    /// AQM of both directions: a name and tunables, such as "red:ecn=on".
     pub aqm: Option<String>,
     /// Rate over time from left to right: "schedule:FILE" or "mahimahi:FILE".
     pub vary: Option<String>,
     /// Rate over time from right to left, like `vary`.
     pub reverse_vary: Option<String>,
-    /// Seed of the random streams.
+    /// Seed of the links' random numbers.
     pub seed: Option<u64>,
     /// Capture file for the packets of both directions.
     pub capture: Option<PathBuf>,
 }
 
-/// The specification of a testbed.
+/// Everything that `testbed up` needs to know to create a testbed.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The testbed's name.
@@ -58,13 +60,13 @@ pub struct Spec {
     pub preset: Option<String>,
     /// The emulator's configuration.
     pub config: Config,
-    /// The terrestrial leg, if a gateway is on the left of the link.
+    /// The terrestrial leg, if the testbed has a gateway to the left of the link.
     pub ground: Option<Config>,
     /// Default congestion control of all hosts.
     pub control: String,
     /// Default congestion control of the gateway, if it differs.
     pub gateway_control: Option<String>,
-    /// Settings of all hosts, without the congestion control.
+    /// Sysctls of all hosts, without the default congestion control.
     pub sysctls: BTreeMap<String, String>,
     /// Folder for the log.
     pub log: Option<PathBuf>,
@@ -78,13 +80,14 @@ struct ConfigFile {
     seed: Option<u64>,
     forward: Path,
     reverse: Path,
-    /// Both directions of the terrestrial leg, on the left of a gateway; none: no gateway.
+    /// Both directions of the terrestrial leg, which is on the left of a gateway; None: no gateway.
     #[serde(default)]
     ground: Option<Leg>,
-    /// Extra delays of the hosts on the left, in the hosts' order; missing values are 0.
+    /// Extra delay of each host on the left, in the hosts' order; missing values are 0.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
-    /// Rate of each host's access link; without it packets reach the emulated link at once.
+    /// Rate of each host's access link. None: hosts have no access links, and their packets reach
+    /// the emulated link at once.
     #[serde(default)]
     access_rate_bps: Option<u64>,
     #[serde(default)]
@@ -107,20 +110,20 @@ struct Leg {
     reverse: Path,
 }
 
-/// Values of the options if neither preset nor option is given.
+/// Values that apply if neither a preset nor the option gives one.
 const RATE_BPS: u64 = 10_000_000;
 const RTT_NS: u64 = 50_000_000;
 
-/// Settings of every host. They are explicit because a new namespace takes some from the machine,
-/// and other defaults differ between kernels.
+/// Sysctls of every host. They are set explicitly, because a new namespace inherits some values
+/// from the machine, and because other defaults differ between kernels.
 const SYSCTLS: [(&str, &str); 13] = [
     ("net.ipv4.ip_forward", "0"),
     ("net.ipv4.tcp_ecn", "2"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
-    // a connection must not use the saved metrics of an earlier connection
+    // a connection must not start with metrics (such as ssthresh) that an earlier connection saved
     ("net.ipv4.tcp_no_metrics_save", "1"),
-    // buffers for several bandwidth-delay products of 1 Gbit/s and 200 ms
+    // socket buffers have room for several bandwidth-delay products of 1 Gbit/s and 200 ms
     ("net.ipv4.tcp_rmem", "4096 131072 268435456"),
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_slow_start_after_idle", "1"),
@@ -180,7 +183,7 @@ impl Spec {
         })
     }
 
-    /// All hosts, the left ones first.
+    /// All hosts of the testbed, those on the left first.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostState> {
         let side = |side: &str, hosts: &[Host]| -> Vec<HostState> {
@@ -206,7 +209,7 @@ impl Spec {
         all
     }
 
-    /// Gives the gateway a different control from the hosts'.
+    /// Sets the gateway's default congestion control, which may differ from the hosts'.
     ///
     /// # Errors
     /// The testbed has no gateway.
@@ -234,7 +237,11 @@ fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, Failure> {
         let (name, value) = change
             .split_once('=')
             .filter(|(name, _)| name.starts_with("net.") && !name.contains(['/', ' ']))
-            .ok_or_else(|| bad(format!("\"{change}\": must be like net.ipv4.tcp_sack=0")))?;
+            .ok_or_else(|| {
+                bad(format!(
+                    "--sysctl \"{change}\": must be like net.ipv4.tcp_sack=0"
+                ))
+            })?;
         settings.insert(name.into(), value.into());
     }
     Ok(settings)
@@ -292,7 +299,8 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     let paths = both.flat_map(|config| [&mut config.forward, &mut config.reverse]);
     for vary in paths.map(|path| &mut path.vary) {
         if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
-            // make the path absolute, because the emulator has another working folder
+            // make the file's path absolute, because the emulator process has another working
+            // folder
             *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
         }
     }
@@ -424,8 +432,8 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     })
 }
 
-/// Parses a round-trip time, with the limits of an experiment's round-trip time. The emulator's
-/// delays are half of it.
+/// Parses a round-trip time, with the same limits as in an experiment. Each direction of the
+/// emulated link gets half of it as delay.
 fn parse_rtt(text: &str) -> Result<u64, Refused> {
     parse_time(text).and_then(any_time)
 }
@@ -449,7 +457,8 @@ fn parse_vary(text: &str) -> Result<VaryFile, Refused> {
     }
 }
 
-/// Makes the checks that the emulator makes when it starts, before anything is changed.
+/// Makes the same checks as the emulator at its start, so that a wrong configuration is found
+/// before anything is changed.
 fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in [&config.forward, &config.reverse] {

@@ -1,4 +1,4 @@
-//! The state of testbeds in files, which remain after the command that made a testbed has ended.
+//! The state files of testbeds. They remain after the command that created a testbed has ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::system::rundir;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// `up` has not completed.
+    /// `testbed up` has not completed.
     Starting,
     /// The testbed can be used.
     Up,
@@ -33,35 +33,35 @@ pub enum Phase {
 pub struct HostState {
     /// "left1", "right1", ...
     pub name: String,
-    /// The host's name in `ip netns`.
+    /// Name of the host's namespace in `ip netns`.
     pub namespace: String,
     /// Its only address.
     pub address: Ipv4Addr,
-    /// The device in the host's namespace.
+    /// Name of the device in the host's namespace.
     pub device: String,
-    /// The device's offloads; empty until the device exists.
+    /// The device's offload settings; empty until the device exists.
     #[serde(default)]
     pub offloads: BTreeMap<String, bool>,
 }
 
-/// A testbed, as in its state file.
+/// The content of a testbed's state file.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct State {
-    /// Version of this format: 1.
+    /// Version of the state file's format: 1.
     pub version: u32,
     /// The testbed's name.
     pub name: String,
     /// Progress of `up`.
     pub phase: Phase,
-    /// When `up` began, in nanoseconds since 1970.
+    /// When `testbed up` began, in ns since 1970.
     pub created_unix_ns: u64,
     /// The preset; null if none was given.
     pub preset: Option<String>,
     /// Default congestion control of all hosts.
     pub control: String,
-    /// The emulator's process; null until it runs.
+    /// The process of the emulator; null until the emulator runs.
     pub emulator: Option<Process>,
-    /// All hosts, the left ones first.
+    /// All hosts, those on the left first.
     pub hosts: Vec<HostState>,
     /// The emulator's configuration.
     pub config: Config,
@@ -71,17 +71,18 @@ pub struct State {
     /// Default congestion control of the gateway, if it differs.
     #[serde(default)]
     pub gateway_control: Option<String>,
-    /// Settings of every host.
+    /// Sysctls of every host.
     pub sysctls: BTreeMap<String, String>,
     /// Folder of the log; null: no log.
     pub log: Option<PathBuf>,
-    /// A control that `up` has temporarily allowed in all namespaces. If it is not null later, `up`
-    /// was killed meanwhile, and `down` withdraws the permission.
+    /// A congestion control that `testbed up` has temporarily allowed in all namespaces; null:
+    /// none. If `up` is killed meanwhile, this name remains, and `testbed down` withdraws the
+    /// permission.
     pub allowed_control: Option<String>,
-    /// A control that `up` attached, and that `down` detaches.
+    /// The congestion control that `testbed up` attached and `testbed down` detaches; null: none.
     #[serde(default)]
     pub attached_control: Option<String>,
-    /// The gateway's control, if `up` attached it.
+    /// The gateway's congestion control, if `testbed up` attached it.
     #[serde(default)]
     pub attached_gateway_control: Option<String>,
 }
@@ -94,11 +95,11 @@ pub struct Status {
     pub state: State,
     /// Whether the emulator is running.
     pub alive: bool,
-    /// The emulator's summary, at most a second old; null before the first.
+    /// The emulator's last summary, which is at most a second old; null before the first one.
     pub summary: Option<Summary>,
 }
 
-/// The folder of this process's scope.
+/// The folder of the state files, for the scope of this process.
 fn folder() -> PathBuf {
     rundir::root().join(lock::TESTBEDS)
 }
@@ -107,12 +108,12 @@ fn file(name: &str, extension: &str) -> PathBuf {
     folder().join(format!("{name}.{extension}"))
 }
 
-/// The path of the file for the emulator's errors.
+/// The path of the file into which the emulator writes its errors.
 pub fn errors_file(name: &str) -> PathBuf {
     file(name, "stderr")
 }
 
-/// Writes a file atomically.
+/// Replaces a file's content atomically.
 pub fn write_whole(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -168,12 +169,12 @@ impl State {
     }
 }
 
-/// Writes the emulator's present summary to its file.
+/// Writes the present summary of an emulator to the testbed's summary file.
 pub fn save_summary(name: &str, summary: &Summary) -> io::Result<()> {
     write_whole(&file(name, "summary.json"), summary)
 }
 
-/// Reads the emulator's last summary.
+/// Reads the last summary that a testbed's emulator has written.
 pub fn load_summary(name: &str) -> Option<Summary> {
     serde_json::from_slice(&fs::read(file(name, "summary.json")).ok()?).ok()
 }
@@ -198,7 +199,7 @@ pub fn forget(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits for the lock on testbeds.
+/// Waits for the lock on testbeds, and takes it.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -206,7 +207,8 @@ pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&folder())
 }
 
-/// The names of all testbeds of this scope with a file, a namespace or an emulator.
+/// The names of all testbeds of this scope. A testbed is listed if it has a state file, a namespace
+/// or an emulator.
 #[must_use]
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = list(&folder())
@@ -230,8 +232,8 @@ fn list(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The namespaces of this scope's testbeds, each with the testbed's name. Namespaces that only have
-/// a similar name but no mark are left out.
+/// The namespaces of this scope's testbeds, each with the testbed's name. Leaves out namespaces
+/// that have a similar name but not the mark of a testbed (own.rs).
 fn own_namespaces() -> Vec<(String, String)> {
     list(Path::new(NAMED_FOLDER))
         .into_iter()
@@ -254,8 +256,8 @@ pub fn namespaces(testbed: &str) -> Vec<String> {
     found
 }
 
-/// Files of namespaces' names on which no namespace is mounted, because `up` was killed before the
-/// mount.
+/// Files in the folder of namespaces' names on which no namespace is mounted. They remain if
+/// `testbed up` is killed before the mount.
 #[must_use]
 pub fn unmounted_names(state: &State) -> Vec<PathBuf> {
     let paths = state
@@ -270,7 +272,7 @@ pub fn unmounted_names(state: &State) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The testbed of that name, or the only one.
+/// Finds the testbed of this name, or the only testbed if no name is given.
 ///
 /// # Errors
 /// No such testbed exists, or several exist and no name was given.
@@ -302,7 +304,7 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
     })
 }
 
-/// The name of the only testbed, even if its state is incomplete.
+/// The name of the only testbed, even if that testbed is incomplete.
 ///
 /// # Errors
 /// No testbed exists, or several do.
@@ -318,7 +320,7 @@ pub fn only_name() -> Result<String, Failure> {
     }
 }
 
-/// All testbeds, including the remains of testbeds without a state file.
+/// All testbeds, including those whose state file is missing, of which only parts remain.
 #[must_use]
 pub fn status() -> (Vec<Status>, Vec<String>) {
     let mut known = vec![];

@@ -19,12 +19,13 @@ use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir;
 
-/// Size in packets of a host device's queue to the emulator. It is large enough for bursts, because
-/// losses there are not part of the emulated path.
+/// Length in packets of the queue in which a host's TUN device keeps packets for the emulator. The
+/// queue is long enough for bursts, because a packet lost there would not be lost by the emulated
+/// path.
 const DEVICE_QUEUE_PKTS: u32 = 20_000;
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-/// Describes the steps of `up` for a dry run.
+/// Returns descriptions of the steps of `testbed up`, for a dry run.
 ///
 /// # Errors
 /// The control cannot be attached.
@@ -63,7 +64,7 @@ pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
     Ok(steps)
 }
 
-/// Arguments of `ip` for the device of a host.
+/// Arguments for the `ip` commands that configure the device of a host.
 pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
     let mtu_bytes = spec.config.mtu_bytes;
     if host.name == GATEWAY {
@@ -90,7 +91,7 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
     lines
 }
 
-/// The controls of the hosts, and of the gateway if it differs.
+/// The congestion control of the hosts, and that of the gateway if it differs.
 struct Choices {
     hosts: Chosen,
     gateway: Option<Chosen>,
@@ -117,7 +118,7 @@ impl Choices {
     }
 }
 
-/// Creates a testbed. If it fails, it removes whatever it has created.
+/// Creates a testbed. If a step fails, everything that was created before is removed.
 ///
 /// # Errors
 /// The name is taken, a privilege or program is missing, or the control is unknown.
@@ -163,7 +164,7 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
     match make(&lock, spec, &chosen, &mut state) {
         Ok(()) => Ok(state),
         Err(error) => {
-            // an error of the removal is ignored; the first error is more informative
+            // ignore an error of the removal, because the first error is more informative
             let _ = down::remove(&lock, name, false);
             Err(error)
         }
@@ -222,17 +223,18 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result
     }
     state.phase = Phase::Up;
     state.save()?;
-    // Tells the emulator that `up` has completed: from now on it outlives this process.
+    // Tells the emulator that `testbed up` has completed. From then on the emulator outlives this
+    // process.
     let commit = emulator
         .stdin
         .take()
         .map(|mut s| s.write_all(&[daemon::COMMIT]));
     commit
         .unwrap_or_else(|| Err(io::Error::other("no pipe")))
-        .attempt("talk to the emulator")
+        .attempt("send a message to the emulator")
 }
 
-/// Makes a child inherit the lock.
+/// Makes a child process inherit the descriptor of the lock.
 fn with_lock(program: &mut Command, lock: &Lock) {
     let fd = lock.fd();
     // SAFETY: fcntl may be called between fork and exec.
@@ -298,7 +300,8 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Attaches the control if needed. Before that, records it in the state file.
+/// Attaches the congestion control if the kernel does not have it. Records it in the state file
+/// before attaching it.
 fn attach(
     chosen: &Chosen,
     state: &mut State,
@@ -311,15 +314,16 @@ fn attach(
     state.save()?;
     let attached = request.run();
     if attached.is_err() {
-        // forget the record: the name may belong to another process's control
+        // attaching failed: remove the record, because the name may belong to another process's
+        // congestion control
         *noted(state) = None;
         state.save()?;
     }
     attached.map(drop)
 }
 
-/// Sets the default control of each host. If the control is not allowed in other namespaces, it is
-/// temporarily allowed in all; the state file records this first.
+/// Sets the default congestion control of each host. One that the kernel does not allow in other
+/// namespaces is temporarily allowed in all. The state file records this permission first.
 fn set_control(state: &mut State) -> Result<(), Failure> {
     let mut groups: BTreeMap<String, Vec<HostState>> = BTreeMap::new();
     for host in &state.hosts {
@@ -368,7 +372,7 @@ fn set_control_of(hosts: &[HostState], control: &str, state: &mut State) -> Resu
     })
 }
 
-/// Starts the emulator and waits until the devices exist.
+/// Starts the emulator's process, and waits until it has created the hosts' devices.
 fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, Failure> {
     let what = "start the emulator";
     let errors_file = state::errors_file(&state.name);

@@ -27,19 +27,19 @@ const LARGEST_CALL_BYTES: usize = 16 << 20;
 pub struct BulkSend {
     /// Where to connect.
     pub to: SocketAddrV4,
-    /// The kernel's name of the congestion control; None leaves the namespace's.
+    /// Name of the congestion control in the kernel; None: the namespace's default.
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// Hints that are set before the connection opens.
     pub hints: Hints,
-    /// How much to send; None sends until `stop_ns`.
+    /// Number of bytes to send; None: send until `stop_ns`.
     pub bytes: Option<u64>,
     /// When to connect.
     pub start_ns: i64,
     /// When to stop writing. Data in the send buffer is still delivered.
     pub stop_ns: i64,
-    /// When to give up.
+    /// When to give up and reset the connection.
     pub end_ns: i64,
 }
 
@@ -50,9 +50,9 @@ pub struct BulkSent {
     pub started_ns: Option<i64>,
     /// When the connection was established; None: never.
     pub connected_ns: Option<i64>,
-    /// When the last byte was acknowledged, or the sender gave up.
+    /// When the last byte was acknowledged, or when the sender gave up.
     pub finished_ns: i64,
-    /// Bytes handed to TCP.
+    /// Bytes that were written to the socket.
     pub written_bytes: u64,
     /// Whether all written bytes were acknowledged.
     pub complete: bool,
@@ -121,7 +121,7 @@ fn write_until(socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
     Ok(written)
 }
 
-/// A receiver of one connection.
+/// Settings of a receiver, which accepts one connection.
 #[derive(Clone, Debug)]
 pub struct BulkReceive {
     /// Where to listen.
@@ -130,7 +130,7 @@ pub struct BulkReceive {
     pub reading: Reading,
     /// File of rows (time ns, bytes received since the start).
     pub out: Option<PathBuf>,
-    /// When to give up.
+    /// When to give up and close the connection.
     pub end_ns: i64,
 }
 
@@ -182,8 +182,8 @@ fn read_until(
     got: &mut BulkReceived,
     records: &mut Option<Records<2>>,
 ) -> Result<(), Failure> {
-    // allocate a buffer for the largest read now: a large buffer takes tens of ms to prepare, which
-    // would delay reads that are due
+    // Allocate the buffer for the largest read in advance. Preparing a large buffer takes tens of
+    // ms, and would delay reads that are due.
     let largest = usize::try_from(task.reading.largest_call_bytes()).unwrap_or(usize::MAX);
     let mut chunk = vec![0u8; largest.clamp(CHUNK_BYTES, LARGEST_CALL_BYTES)];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
@@ -203,7 +203,8 @@ fn read_until(
             }
             Ok(bytes) => {
                 let time_ns = now_ns();
-                // a row has the total after this read; rows are at least RECORD_GAP_NS apart
+                // A row has the number of bytes received until after this read. The times of two
+                // rows differ by at least RECORD_GAP_NS.
                 if time_ns.saturating_sub(recorded_ns) >= RECORD_GAP_NS {
                     record(records, time_ns, got.received_bytes + bytes as u64)?;
                     (recorded_ns, recorded_bytes) = (time_ns, got.received_bytes + bytes as u64);
@@ -222,7 +223,8 @@ fn read_until(
     Ok(())
 }
 
-/// Waits until a read is due, and returns how many bytes to read; None: `end_ns` has passed.
+/// Waits until the application is to read again, and returns how many bytes to read. None: `end_ns`
+/// has passed.
 fn next_call(
     socket: &TcpStream,
     task: &BulkReceive,

@@ -16,11 +16,11 @@ use crate::system::clock::{exact_timers, now_ns, sleep_until};
 
 /// Size of the headers of IPv4 and UDP.
 const HEADER_BYTES: usize = 28;
-/// Size of a datagram's number and time.
+/// Size of the number and the time in each datagram.
 const STAMP_BYTES: usize = 16;
 /// ECT(0) in the type of service field (RFC 3168 section 5).
 const ECT_0: i32 = 2;
-/// The largest datagram, with its headers.
+/// Size of the largest IP packet, with its headers.
 const LARGEST_BYTES: usize = 65_535;
 
 /// A sender.
@@ -32,25 +32,25 @@ pub struct CbrSend {
     pub ip_bytes: usize,
     /// Time between two datagrams.
     pub interval_ns: i64,
-    /// When the first datagram is due.
+    /// When to send the first datagram.
     pub start_ns: i64,
-    /// No datagram is due at this time or later.
+    /// When to stop: no datagram is sent at this time or later.
     pub stop_ns: i64,
-    /// Datagrams carry ECT(0), so that routers can mark them.
+    /// Whether datagrams carry the codepoint ECT(0), so that routers can mark them with CE.
     pub ecn: bool,
     /// File of rows (number, time sent in ns) for all datagrams, including those that are lost
     /// later.
     pub out: Option<PathBuf>,
 }
 
-/// The results of a sender.
+/// The results of a sender of datagrams.
 #[derive(Clone, Debug, Serialize)]
 pub struct CbrSent {
     /// Datagrams passed to the kernel.
     pub sent_pkts: u64,
-    /// Datagrams that the kernel refused; they have no row.
+    /// Datagrams that the kernel refused to send. The file of records has no row for them.
     pub refused_pkts: u64,
-    /// Longest delay between due time and sending.
+    /// The longest time by which a datagram was sent too late.
     pub late_max_ns: i64,
 }
 
@@ -100,7 +100,8 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
                     records.push([number, time_ns])?;
                 }
             }
-            // count as refused: the receiver does not listen yet, or the device's queue is full
+            // count this datagram as refused: the receiver does not listen yet, or the device's
+            // queue is full
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionRefused)
                     || error.raw_os_error() == Some(libc::ENOBUFS) =>
@@ -128,12 +129,12 @@ pub struct CbrReceive {
     pub end_ns: i64,
 }
 
-/// The results of a receiver.
+/// The results of a receiver of datagrams.
 #[derive(Clone, Debug, Serialize)]
 pub struct CbrReceived {
     /// Datagrams received.
     pub received_pkts: u64,
-    /// Datagrams too short for a number and a time.
+    /// Received datagrams that were too short for a number and a time.
     pub foreign_pkts: u64,
 }
 
@@ -199,8 +200,7 @@ mod tests {
             let task = CbrReceive {
                 listen: sender(186).to,
                 out: Some(out.clone()),
-                // the test's receiver has two seconds, which is enough to read datagrams that
-                // arrive late
+                // two seconds are enough for the test's receiver to get datagrams that arrive late
                 end_ns: now_ns() + 2_000_000_000,
             };
             std::thread::spawn(move || receive(&task, || tell.send(()).unwrap()))

@@ -24,15 +24,15 @@ pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpon
 pub use reader::Reading;
 pub use socket::Hints;
 
-/// Bytes of one chunk, which is read or written at a time.
+/// Size of a chunk: the bytes that one read, or one part of a write, transfers.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Most chunks that one call of writev() writes.
+/// Maximum number of chunks that one call of writev() writes.
 const MOST_CHUNKS: usize = 256;
 
 /// Writes as much of `bytes` as the socket has room for, in one call, as applications do. A startup
-/// may use the size of a write (algorithms/kernel/writes.bpf.c). With two calls, the first call
-/// would end with a small packet, and Nagle's algorithm would hold back the second call's last
-/// packet until that small packet is acknowledged.
+/// may use the size of a write (algorithms/kernel/writes.bpf.c). If the data were written with two
+/// calls, the first call would end with a small packet. Nagle's algorithm would then delay the last
+/// packet of the second call until that small packet is acknowledged.
 fn write_at_once(mut socket: &TcpStream, bytes: u64) -> std::io::Result<usize> {
     static CHUNK: [u8; CHUNK_BYTES] = [0x5a; CHUNK_BYTES];
     let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);

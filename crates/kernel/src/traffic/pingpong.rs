@@ -1,5 +1,5 @@
-//! Sends messages at exponential intervals on one connection; the other end echoes them. It matches
-//! the simulator's application, with the same intervals for the same seed and flow.
+//! Sends messages at exponential intervals on one connection; the other end echoes them. The sender
+//! matches the simulator's application: the same seed and flow give the same intervals.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -19,35 +19,35 @@ use super::CHUNK_BYTES;
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
-/// One end of a ping-pong connection.
+/// Settings of one end of a ping-pong connection.
 #[derive(Clone, Debug)]
 pub struct Pingpong {
     /// The address to connect to (client), or to listen at (server).
     pub address: SocketAddrV4,
-    /// The kernel's name of the congestion control; None leaves the namespace's.
+    /// Name of the congestion control in the kernel; None: the namespace's default.
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// Size of a message and of its echo.
     pub message_bytes: u64,
-    /// Mean time between two messages.
+    /// Mean interval between two messages.
     pub mean_interval_ns: u64,
     /// The experiment's seed.
     pub seed: u64,
-    /// Number of the flow; seed and flow determine the intervals.
+    /// Number of the flow. The seed and this number determine the intervals.
     pub flow: u32,
     /// When the client connects.
     pub start_ns: i64,
     /// When the client stops sending messages.
     pub stop_ns: i64,
-    /// When to give up.
+    /// When to give up and close the connection.
     pub end_ns: i64,
     /// The client's file of rows (message, start ns, end ns), or the server's file of rows (time
     /// ns, bytes received since the start).
     pub out: Option<PathBuf>,
 }
 
-/// A connection with its received bytes and the bytes still to be written.
+/// A connection with the bytes that it has received and those that it still has to write.
 struct End<'a> {
     socket: &'a TcpStream,
     received_bytes: u64,
@@ -69,7 +69,7 @@ impl<'a> End<'a> {
         })
     }
 
-    /// Writes and reads as much as possible without waiting. Returns the bytes read.
+    /// Writes and reads as much as possible without waiting. Returns how many bytes were read.
     fn turn(&mut self) -> Result<u64, Failure> {
         let mut chunk = [0x5au8; CHUNK_BYTES];
         while self.owed_bytes > 0 {
@@ -108,7 +108,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Waits until the socket is ready, at most until `until_ns`.
+    /// Waits until the socket can be read or written, but at most until `until_ns`.
     fn wait(&self, until_ns: i64) -> Result<(), Failure> {
         let write = if self.owed_bytes > 0 {
             libc::POLLOUT
@@ -227,9 +227,9 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    /// The test runs over the loopback device. The test does not check how late a message is sent,
-    /// which depends on the machine. If the machine connects half a second late, no message is left
-    /// to check.
+    /// Runs both ends over the loopback device. Does not check how late messages are sent, because
+    /// that depends on the machine. If the machine connects half a second late, no message is sent
+    /// and nothing is checked.
     #[test]
     fn every_message_is_echoed_and_the_seed_sets_the_intervals() {
         let begin_ns = now_ns();

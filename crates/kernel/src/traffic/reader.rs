@@ -1,34 +1,34 @@
 //! How a receiving application reads: all data as it arrives, at a rate, or in portions. It matches
 //! the simulator's readers.
 
-/// Interval between the reads of an application that reads at a rate.
+/// Interval between two read() calls of an application that reads at a rate.
 const RATE_INTERVAL_NS: i64 = 10_000_000;
 
-/// How an application reads.
+/// How a receiving application reads data from its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// All data, as it arrives.
+    /// The application reads all data as it arrives.
     Eager,
-    /// Every 10 ms, as much as the rate allows.
+    /// The application reads every 10 ms, as much as its rate allows.
     Rate {
-        /// Bits per second of application data.
+        /// Reading rate, in bits per second of application data.
         bps: u64,
     },
-    /// At most `bytes` every `interval_ns`. The first read is one interval after the connection was
-    /// accepted.
+    /// The application reads at most `bytes` every `interval_ns`. The first read is one interval
+    /// after the connection was accepted.
     Portions {
-        /// Bytes in one call.
+        /// Number of bytes of one read() call.
         bytes: u64,
-        /// Time between two calls.
+        /// Time between two read() calls.
         interval_ns: i64,
     },
 }
 
 impl Reading {
-    /// Most bytes that one call reads.
+    /// The largest number of bytes that one read() call reads.
     pub(super) fn largest_call_bytes(self) -> u64 {
         match self {
-            Reading::Eager => 0, // an eager reader has no such bound; its own buffer limits a read
+            Reading::Eager => 0, // the reader's own buffer limits each read
             Reading::Portions { bytes, .. } => bytes,
             Reading::Rate { bps } => {
                 let bytes = u128::from(bps) * RATE_INTERVAL_NS as u128 / 8_000_000_000;
@@ -38,7 +38,7 @@ impl Reading {
     }
 }
 
-/// The sequence of a reader's calls.
+/// The read() calls of an application, one after the other.
 #[derive(Debug)]
 pub(super) struct Calls {
     reading: Reading,
@@ -47,7 +47,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The read calls of a reader with pauses; None for an eager reader.
+    /// Returns the read() calls of an application that pauses between reads. None for an
+    /// application that reads all data as it arrives.
     pub fn of(reading: Reading, accepted_ns: i64) -> Option<Calls> {
         (reading != Reading::Eager).then_some(Calls {
             reading,
@@ -56,7 +57,7 @@ impl Calls {
         })
     }
 
-    /// When the next read call is due, and how many bytes it reads.
+    /// When the next read() call is due, and how many bytes it reads.
     pub fn next(&mut self) -> (i64, u64) {
         self.made += 1;
         let (interval_ns, bytes) = match self.reading {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Attempt, Failure};
 
-/// A file of rows of `N` integers.
+/// A file whose rows have `N` integers.
 pub(crate) struct Records<const N: usize> {
     file: BufWriter<File>,
     path: PathBuf,
 }
 
 impl<const N: usize> Records<N> {
-    /// A new, empty file.
+    /// Creates the file, or empties an existing one.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let file = File::create(path).attempt(format_args!("create {}", path.display()))?;
         Ok(Self {
@@ -29,7 +29,7 @@ impl<const N: usize> Records<N> {
             .attempt(format_args!("write {}", self.path.display()))
     }
 
-    /// Writes the buffered rows.
+    /// Writes the buffered rows to the file.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.file
             .flush()

@@ -17,20 +17,21 @@ use crate::system::clock::{now_ns, until};
 /// What an application states about its connection before it opens (include/headway.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// The initial rate, bit/s with headers.
+    /// Initial rate, in bit/s including headers.
     pub initial_rate_bps: Option<u64>,
-    /// Bytes that this end will send.
+    /// How many bytes this end will send.
     pub data_volume_bytes: Option<u64>,
-    /// Time from now until the last byte should have arrived; passed to the kernel in milliseconds.
+    /// Deadline: time from now until the last byte should have arrived. The kernel gets it in
+    /// milliseconds.
     pub deadline_ns: Option<u64>,
 }
 
-/// Options of a connection.
+/// Options of a TCP connection that are set before it opens.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions<'a> {
-    /// The kernel's name of the congestion control; None leaves the namespace's.
+    /// Name of the congestion control in the kernel; None: the namespace's default.
     pub control: Option<&'a str>,
-    /// Small segments are sent at once (TCP_NODELAY).
+    /// Whether small segments are sent at once (TCP_NODELAY).
     pub nodelay: bool,
     /// Hints for the kernel, if it accepts hints.
     pub hints: Hints,
@@ -60,7 +61,7 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
 /// # Errors
 /// This process's cgroup does not accept hints.
 pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
-    // 0 would withdraw the deadline
+    // pass at least 1 ms, because 0 would withdraw the deadline
     let deadline_ms = hints.deadline_ns.map(|ns| (ns / 1_000_000).max(1));
     for (option, name, value) in [
         (TCP_INITIAL_RATE, "initial rate", hints.initial_rate_bps),
@@ -82,8 +83,8 @@ pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a TCP socket and sets its options before it connects, because the first flight depends on
-/// them.
+/// Creates a TCP socket and sets its options. They must be set before it connects, because the
+/// first packets depend on them.
 fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
@@ -184,10 +185,11 @@ pub fn connect_until(
     }
 }
 
-/// Length of the queue of connections to be accepted; the system allows 4096 (net.core.somaxconn).
+/// Length of the queue of connections that wait to be accepted. The kernel allows 4096 by default
+/// (net.core.somaxconn).
 const WAITING: libc::c_int = 4096;
 
-/// Listens; accepted connections inherit the options.
+/// Creates a listening socket. Accepted connections inherit its options.
 ///
 /// # Errors
 /// An unknown control, or an address that is in use or not this host's.
@@ -283,14 +285,14 @@ pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
     }
 }
 
-/// Makes closing the socket reset the connection, also when the program ends. Otherwise an orphaned
-/// connection could remain in a namespace that is about to be removed.
+/// Sets the socket so that closing it resets the connection, also when the program ends. Otherwise
+/// the kernel could keep the connection in a namespace that is about to be removed.
 pub fn reset_on_close(socket: &TcpStream, reset: bool) {
     let linger = libc::linger {
         l_onoff: i32::from(reset),
         l_linger: 0,
     };
-    // Without the option the socket is still closed, only more slowly.
+    // Ignore an error: without the option, the connection still ends, only more slowly.
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 
@@ -298,11 +300,11 @@ pub fn reset_on_close(socket: &TcpStream, reset: bool) {
 /// are None.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpInfo {
-    /// Largest segment sent, bytes of data.
+    /// Sender MSS: the largest segment that is sent, in bytes of data.
     pub mss_bytes: u32,
     /// Congestion window.
     pub cwnd_pkts: u32,
-    /// The receive window announced last.
+    /// The receive window that the peer announced last.
     pub peer_window_bytes: Option<u32>,
     /// Retransmitted segments.
     pub retransmits_pkts: u32,
@@ -318,9 +320,9 @@ pub struct TcpInfo {
     pub received_bytes: Option<u64>,
     /// Retransmission timeouts (Linux 6.7).
     pub rtos: Option<u16>,
-    /// Time for which the receiver's window limited the sender.
+    /// Time during which the receive window limited the sender.
     pub rwnd_limited_us: Option<u64>,
-    /// Time for which the send buffer limited the sender.
+    /// Time during which the send buffer limited the sender.
     pub sndbuf_limited_us: Option<u64>,
     /// Smoothed round-trip time.
     pub srtt_us: u32,
@@ -330,7 +332,7 @@ pub struct TcpInfo {
     pub ecn: bool,
 }
 
-/// Combines two values with `of`; None if either is unknown.
+/// Combines two values with the function `of`. None if one of them is unknown.
 fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T> {
     one.zip(other).map(|(one, other)| of(one, other))
 }
@@ -345,7 +347,7 @@ pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
     Ok(TcpInfo::of(&raw, known_bytes))
 }
 
-/// The value of a field; None if the kernel did not fill it in.
+/// The value of a field of TCP_INFO; None if the kernel did not fill in this field.
 macro_rules! known {
     ($raw:ident, $bytes:ident, $field:ident) => {
         (offset_of!(tcp_info, $field) + size_of_val(&$raw.$field) <= $bytes).then_some($raw.$field)
@@ -353,8 +355,8 @@ macro_rules! known {
 }
 
 impl TcpInfo {
-    /// Combines the values of two connections: adds counters, and takes momentary values from the
-    /// other connection.
+    /// Combines the values of two connections: adds their counters, and takes all other values from
+    /// `other`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -377,7 +379,7 @@ impl TcpInfo {
         }
     }
 
-    /// Reads the fields from the first `bytes` of the kernel's structure.
+    /// Reads the fields from the first `bytes` bytes of the kernel's structure.
     fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
             mss_bytes: raw.tcpi_snd_mss,
@@ -425,7 +427,7 @@ mod tests {
         server.read_exact(&mut got).unwrap();
         assert!(drained_until(&client, end_ns));
         let info = tcp_info(&client).unwrap();
-        // the SYN counts as one byte acknowledged
+        // TCP_INFO counts the SYN as one acknowledged byte
         assert_eq!(info.acked_bytes, Some(5001));
         assert_eq!(info.sent_bytes, Some(5000));
         assert_eq!(info.retransmitted_bytes, Some(0));

@@ -1,5 +1,5 @@
-//! Helpers of tests: headwayctl as a command, a network namespace for a test, and TCP connections
-//! in the namespace.
+//! Helpers of tests: run headwayctl as a command, make a network namespace, and open TCP
+//! connections in it.
 #![allow(dead_code, unused_imports)]
 
 #[path = "lab/connection.rs"]
@@ -30,14 +30,14 @@ pub use sockets::{
 };
 pub use wait::wait_until;
 
-/// The command headwayctl with arguments.
+/// Returns the command that runs headwayctl with these arguments.
 pub fn headwayctl(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwayctl"));
     command.args(arguments);
     command
 }
 
-/// Runs headwayctl, which must succeed. Returns its output.
+/// Runs headwayctl and checks that it succeeds. Returns its output.
 pub fn succeeds(arguments: &[&str]) -> String {
     let output = headwayctl(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -50,7 +50,7 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&succeeds(&arguments)).unwrap()
 }
 
-/// Runs headwayctl, which must fail with one line. Returns the line.
+/// Runs headwayctl and checks that it fails with one line on stderr. Returns the line.
 pub fn fails(arguments: &[&str], exit_status: i32) -> String {
     one_line(&headwayctl(arguments).output().unwrap(), exit_status)
 }
@@ -62,17 +62,18 @@ pub fn one_line(output: &Output, exit_status: i32) -> String {
     text
 }
 
-/// The entry of `status` for an attached control.
+/// The entry of `headwayctl status` for an attached congestion control.
 pub fn attached(name: &str) -> Option<Value> {
     let status = json(&["status"]);
     let list = status["attached"].as_array().unwrap();
     list.iter().find(|entry| entry["name"] == name).cloned()
 }
 
-/// Ids of maps of controls that sockets of earlier tests still held when this suite began.
+/// Ids of the maps of those congestion controls that sockets of earlier tests still used when this
+/// suite began.
 static LINGERED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-/// Describes everything of this scope that is still attached or in files; after `detach --all` the
+/// Describes everything of this scope that is still attached or in files. After `detach --all` this
 /// list must be empty.
 pub fn left_over() -> Vec<String> {
     let mut found = Vec::new();
@@ -108,15 +109,15 @@ pub fn left_over() -> Vec<String> {
     found
 }
 
-/// Like [`left_over`], without detached controls that sockets still hold, which may be another
-/// test's.
+/// Like [`left_over`], but without detached congestion controls that sockets still use, because
+/// these may be another test's.
 pub fn left_attached() -> Vec<String> {
     let mut left = left_over();
     left.retain(|entry| !entry.starts_with("lingering"));
     left
 }
 
-/// The number of warnings and errors in the kernel's log. No test may increase it.
+/// The number of warnings and errors in the kernel's log. No test may increase this number.
 pub fn complaints() -> usize {
     let output = Command::new("dmesg").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -132,12 +133,12 @@ pub fn complaints() -> usize {
     text.lines().filter(is_bad).count()
 }
 
-/// Takes a lock, so that only one suite runs at a time on this machine: all programs share the
-/// names of congestion controls. The suite sets HEADWAY_SCOPE, so it does not change controls that
-/// are in use.
+/// Takes a lock, so that only one suite runs at a time on this machine, because all programs share
+/// the names of congestion controls. The suite sets HEADWAY_SCOPE, so that it does not change
+/// congestion controls that others use.
 pub fn lock_machine() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
-        return None; // nothing to lock: `run` reports why the tests are skipped
+        return None; // no lock is needed, because `run` skips the tests and reports why
     }
     std::env::set_var("HEADWAY_SCOPE", "hwt");
     let path = "/run/lock/headway-tests";
@@ -145,7 +146,7 @@ pub fn lock_machine() -> Option<File> {
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
     assert_eq!(result, 0, "flock {path}");
-    crate::common::take_down(); // removes the remains of a killed or incomplete run
+    crate::common::take_down(); // remove what an earlier, killed run has left
     succeeds(&["detach", "--all"]);
     let status = json(&["status"]);
     let lingering = status["lingering"].as_array().unwrap().iter();
@@ -153,9 +154,9 @@ pub fn lock_machine() -> Option<File> {
     Some(file)
 }
 
-/// Like [`lock_machine`], but with another scope, for suites of Quick-Start. Their sockets keep a
-/// control for a while after the path was removed, and other suites must not find that control in
-/// their scope.
+/// Like [`lock_machine`], but with another scope, for the suites of Quick-Start. Sockets of these
+/// suites use a congestion control for a while after the path was removed. Other suites must not
+/// find it in their scope.
 pub fn lock_machine_for_quick_start() -> Option<File> {
     let lock = lock_machine();
     if lock.is_some() {
@@ -164,16 +165,18 @@ pub fn lock_machine_for_quick_start() -> Option<File> {
     lock
 }
 
-/// Runs a suite that attaches nothing and so needs no scope.
+/// Runs a suite that attaches nothing to the kernel, and so needs no scope.
 pub fn no_scope() -> Option<File> {
     std::env::remove_var("HEADWAY_SCOPE");
     None
 }
 
 /// Waits until these namespaces have no open connection. Without this wait, a path could be removed
-/// before TCP has retransmitted a lost FIN, and the socket would keep its control for minutes.
+/// before TCP has retransmitted a lost FIN. The socket would then use its congestion control for
+/// minutes.
 pub fn until_closed(namespaces: &[impl AsRef<str>]) {
-    // ignore these states of /proc/net/tcp: TIME_WAIT, which has no control any more, and LISTEN
+    // ignore these states of /proc/net/tcp: TIME_WAIT, in which a socket has no congestion control,
+    // and LISTEN
     const CLOSED: [&str; 2] = ["06", "0A"];
     let end = Instant::now() + Duration::from_secs(10);
     for name in namespaces {
@@ -197,7 +200,7 @@ pub fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "ip {arguments:?}: {output:?}");
 }
 
-/// A network namespace with a loopback device, removed when the value is dropped.
+/// A network namespace with a loopback device, which is removed when this value is dropped.
 pub struct Lab {
     pub name: String,
     pub netns: Netns,
@@ -223,7 +226,7 @@ impl Lab {
         self.netns.default_control().unwrap()
     }
 
-    /// Opens a connection in the namespace.
+    /// Opens a TCP connection inside the namespace, with the given congestion control.
     pub fn connect(&self, control: Option<&str>) -> Connection {
         let (out, into) = self
             .netns
@@ -231,8 +234,8 @@ impl Lab {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
                 let out =
                     TcpStream::connect_timeout(&listener.local_addr()?, Duration::from_secs(5));
-                // the control is set after connect(), which is early enough for these tests; the
-                // kernel then calls init
+                // set the congestion control after connect(), which is early enough for these
+                // tests; the kernel calls its init() then
                 let out = out?;
                 if let Some(control) = control {
                     choose(&out, control)?;
@@ -244,8 +247,8 @@ impl Lab {
     }
 }
 
-/// A cgroup for a test, removed when the value is dropped. Until then, the whole test program and
-/// the programs that it starts are in the cgroup.
+/// A cgroup for a test, which is removed when this value is dropped. Until then, the test program
+/// and all programs that it starts are in the cgroup.
 pub struct Cgroup {
     pub path: std::path::PathBuf,
     root: std::path::PathBuf,
@@ -261,7 +264,7 @@ impl Cgroup {
             .expect("doctor wants a cgroup2");
         let root = std::path::PathBuf::from(root[1]);
         let path = root.join(format!("hwtest-{}", std::process::id()));
-        remove_cgroup(&path); // a killed test with the same process number may have left it
+        remove_cgroup(&path); // a killed test with the same process id may have left this cgroup
         std::fs::create_dir_all(&path).unwrap();
         let cgroup = Self { path, root };
         cgroup.move_to(&cgroup.path);

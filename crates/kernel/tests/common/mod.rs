@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// The reason why the eBPF tests cannot run on this machine; None: they can.
+/// The reason why the eBPF tests cannot run on this machine; None: the tests can run.
 pub fn reason_to_skip() -> Option<String> {
     match headway_kernel::objects() {
         Err(reason) => Some(reason.to_owned()),
@@ -23,7 +23,7 @@ pub fn reason_to_skip() -> Option<String> {
     }
 }
 
-/// Calls a function for each element, on all cores. Panics if a call panics.
+/// Calls a function for each element of a list, on all cores in parallel. Panics if a call panics.
 pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -38,21 +38,21 @@ pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
     });
 }
 
-/// Repeats a measurement until it is right (machine.rs). If the machine is too busy for that, the
-/// test ends and `run` reports it.
+/// Repeats a measurement until its result is right (tests/machine.rs). If the machine is too busy,
+/// the test ends as skipped, and `run` reports this.
 pub fn holds<T: Debug>(what: &str, measure: impl FnMut() -> T, is_right: impl Fn(&T) -> bool) -> T {
     machine::measured(what, measure, is_right).unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
 
-/// Removes everything that a failed test has left in its scope, so that it does not affect the next
-/// test.
+/// Removes everything that a failed test has left in its scope, so that this does not affect the
+/// next test.
 pub fn take_down() {
     if std::env::var_os("HEADWAY_SCOPE").is_some() {
         for command in [
             ["testbed", "down", "--all"].as_slice(),
             &["detach", "--all"],
         ] {
-            // the commands print their errors
+            // ignore the result, because the commands print their errors
             let _ = Command::new(env!("CARGO_BIN_EXE_headwayctl"))
                 .args(command)
                 .status();
@@ -66,13 +66,14 @@ pub type Test<'a> = (&'a str, &'a dyn Fn());
 /// The tests of one file.
 pub struct Suite<'a> {
     pub name: &'a str,
-    /// Called before the first test; its result is dropped after the last.
+    /// The function that is called before the first test. Its result is dropped after the last
+    /// test.
     pub begin: fn() -> Option<File>,
     pub tests: &'a [Test<'a>],
 }
 
-/// Runs the tests `SUITE::TEST` in order. With an argument, runs only the tests whose name contains
-/// it, or with `--exact` only the test of that name.
+/// Runs the tests in order, under the names `SUITE::TEST`. A command-line argument selects the
+/// tests whose name contains it, or with `--exact` the one test of this name.
 pub fn run(suites: &[Suite<'_>]) {
     let (flags, words): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|a| a.starts_with('-'));

@@ -1,4 +1,4 @@
-//! A transfer over a routed path in the background.
+//! A TCP transfer that runs in the background, over a path with a router.
 #![allow(dead_code)]
 
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use headway_kernel::benches::forwarding::path::{RoutedPath, SINK};
 
-/// A transfer that continues until it is dropped.
+/// A transfer that continues until this value is dropped.
 pub struct Transfer {
     ends: Arc<AtomicBool>,
     received_bytes: Arc<AtomicU64>,
@@ -18,7 +18,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Starts a transfer from the path's source, with the source's default control, to its sink.
+    /// Starts a transfer from the path's source to its sink, with the source's default congestion
+    /// control.
     pub fn start(path: &RoutedPath) -> Self {
         let listen = || TcpListener::bind((SINK, 0));
         let listener = path.sink.netns.inside(listen).unwrap();
@@ -36,7 +37,7 @@ impl Transfer {
         let sender = thread::spawn(move || {
             let block = [0x48; 50_000];
             while !stop.load(Ordering::Relaxed) {
-                let _ = out.write(&block); // ignore errors: a full send buffer is not an error
+                let _ = out.write(&block); // fails if the send buffer is full, which is no error
             }
         });
         let receiver = thread::spawn(move || {
@@ -53,7 +54,7 @@ impl Transfer {
         }
     }
 
-    /// Measures for this time how many bytes of data arrive per second.
+    /// Measures for the given time how many bytes of data arrive per second.
     pub fn bytes_per_s(&self, meanwhile: Duration) -> f64 {
         let received = || self.received_bytes.load(Ordering::Relaxed) as f64;
         let (before, from) = (received(), Instant::now());

@@ -1,10 +1,10 @@
-//! Packets as an attacker may build them.
+//! Builds packets as an attacker might send them.
 #![allow(dead_code)]
 
 pub const IP_BYTES: usize = 20;
 pub const OPTION: u8 = 25;
 
-/// Random numbers, with a seed that differs between runs. A failing test prints the seed.
+/// A generator of random numbers. The seed differs between runs, and a failing test prints it.
 pub struct Random(pub u64);
 
 impl Random {
@@ -34,14 +34,15 @@ pub fn checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Writes a header's checksum.
+/// Computes the checksum of an IPv4 header and writes it into the header.
 pub fn sum_up(packet: &mut [u8], header_bytes: usize) {
     packet[10..12].fill(0);
     let sum = checksum(&packet[..header_bytes]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// An IPv4 packet with a TCP SYN; its IP options are padded to words. `flow` selects the ports.
+/// Builds an IPv4 packet with a TCP SYN and these IP options, which it pads to 32-bit words. `flow`
+/// selects the ports.
 pub fn packet(options: &[u8], ttl: u8, flow: u16) -> Vec<u8> {
     let mut options = options.to_vec();
     options.resize(options.len().next_multiple_of(4), 0);
@@ -70,8 +71,8 @@ pub fn option(code: u8, ttl: u8, nonce: u32) -> [u8; 8] {
     bytes
 }
 
-/// IP options as an attacker may send them: random bytes, Quick-Start options with wrong lengths,
-/// truncated options, or several options.
+/// Builds IP options as an attacker might send them: random bytes, Quick-Start options with wrong
+/// lengths, truncated options, or several options.
 pub fn hostile(random: &mut Random) -> Vec<u8> {
     let mut options = Vec::new();
     while options.len() < 40 && random.below(5) > 0 {
@@ -79,7 +80,7 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
             0 => options.extend(vec![1u8; random.below(5)]),
             1 => options.extend(random.next().to_be_bytes()),
             2 => {
-                // in three of four options the function field is that of a request
+                // in three of four options, set the function field to that of a rate request
                 let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
                 let code = function | random.next() as u8 & 15;
                 let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
@@ -101,8 +102,8 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
     options
 }
 
-/// Calls a function with the begin and end of each option of a complete IP header, until the list
-/// ends or is inconsistent. Returns where the list ends.
+/// Calls a function with the begin and the end of each option in a complete IP header, until the
+/// list of options ends or is inconsistent. Returns where the list ends.
 pub fn each_option(packet: &[u8], mut call: impl FnMut(usize, usize)) -> usize {
     let end = usize::from(packet[0] & 15) * 4;
     let mut at = IP_BYTES;

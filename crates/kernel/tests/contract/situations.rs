@@ -1,20 +1,20 @@
-//! The situations in which both bindings are compared: growth, losses, timeouts, idle times, first
-//! flights, windows and clocks at the ends of their ranges, and random walks.
+//! The situations in which native code and eBPF are compared: growth, losses, timeouts, idle times,
+//! first flights, windows and clocks at the ends of their ranges, and random walks.
 
 use headway_algorithms::{CaState, Conn, SSTHRESH_INFINITE};
 
 const RTT_US: u32 = 50_000;
 
-/// The next event at the stack.
+/// An event at the sender's TCP stack.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// An ACK of `pkts` packets, `gap_us` after the previous ACK, with an RTT sample.
+    /// An ACK of `pkts` packets arrives, `gap_us` after the previous ACK, with an RTT sample.
     Ack {
         pkts: u32,
         rtt_us: i32,
         gap_us: u64,
     },
-    /// A reduction of cwnd after a loss (Recovery) or an ECN mark (CWR), and the end of recovery.
+    /// The stack reduces cwnd after a loss (Recovery) or an ECN mark (CWR), until recovery ends.
     Cut(CaState),
     Timeout,
     Undo,
@@ -45,7 +45,7 @@ fn acks(n: usize, pkts: u32, rtt_us: i32, gap_us: u64) -> Vec<Step> {
     ]
 }
 
-/// ACKs whose round-trip times grow as if a queue were growing.
+/// Makes ACKs whose round-trip times grow as if a queue were growing.
 fn acks_with_growing_delay(n: u32) -> Vec<Step> {
     (0..n)
         .map(|i| Step::Ack {
@@ -185,8 +185,8 @@ pub fn situations() -> Vec<Situation> {
     list
 }
 
-/// First flights of startups that pace the first window: with various hints and grants, and with
-/// losses in that window.
+/// Situations at the start of a connection, for startups that pace the first window: various hints
+/// and granted rates, and losses in the first window.
 fn first_flights() -> Vec<Situation> {
     let knows = || Conn {
         now_us: 5_000_000,
@@ -272,7 +272,7 @@ fn first_flights() -> Vec<Situation> {
     .into()
 }
 
-/// xorshift64*, the same on every machine.
+/// The random generator xorshift64*, which gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -283,7 +283,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % n
     }
 
-    /// A random number of at most this many bits. Each number of bits is equally likely.
+    /// Draws a random number of at most this many bits. Each length in bits is equally likely.
     fn of_any_size(&mut self, bits: u64) -> u64 {
         let size = 1 + self.below(bits);
         self.below(1 << size)

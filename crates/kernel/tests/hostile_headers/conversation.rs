@@ -33,11 +33,11 @@ impl Peer {
         assert!(sent > 0, "{}", io::Error::last_os_error());
     }
 
-    /// The TCP header and data of the next received segment.
+    /// Receives the next segment. Returns its TCP header and its data.
     fn receive(&self) -> Option<Vec<u8>> {
         let mut frame = [0u8; 4096];
         for _ in 0..10_000 {
-            // SAFETY: a buffer with its length; waits a second at most.
+            // SAFETY: a buffer with its length. The call waits for a second at most.
             let got = unsafe {
                 let into = frame.as_mut_ptr().cast();
                 libc::recv(self.raw.as_raw_fd(), into, frame.len(), 0)
@@ -50,7 +50,7 @@ impl Peer {
         None
     }
 
-    /// Opens a connection to a port of the sink.
+    /// Opens a TCP connection to a port of the sink, by building the handshake's segments.
     fn connect(path: &RoutedPath, port: u16) -> Self {
         let raw = path
             .source
@@ -108,12 +108,12 @@ fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
 }
 
-/// Number of segments in a batch: hostile segments of one byte each, then one segment with all of
-/// their bytes.
+/// Number of segments in a batch. All but the last are hostile and carry one byte each. The last
+/// one repeats all their bytes.
 const BATCH: usize = 50;
 
-/// Tests that a socket survives a peer that sends hostile headers and answers: the socket's control
-/// uses the header, and the server returns every byte.
+/// Tests that a server's socket survives a peer that sends hostile headers and answers. The
+/// congestion control of the socket uses these headers. The server must return every byte.
 pub fn converse(
     path: &RoutedPath,
     control: &ControlInfo,
@@ -167,8 +167,8 @@ pub fn converse(
         }
         let next = peer.segment.sequence;
         peer.segment.sequence = first;
-        // repeats the batch's bytes without hostile options, because TCP drops segments with some
-        // of the options
+        // Repeat the bytes of the batch without hostile options, because TCP drops segments with
+        // some of these options.
         peer.send(0, &[], &data);
         peer.segment.sequence = next;
         sent += BATCH as u64;
@@ -178,8 +178,8 @@ pub fn converse(
     peer.send(0, &[], &[]);
     assert_eq!(server.join().unwrap(), sent, "{}", control.name);
     assert_eq!(came, sent);
-    // send a RST: the peer does not acknowledge the sink's FIN, and without the RST the sink's
-    // socket would keep the control for minutes
+    // Send a RST. Without it, as the peer does not acknowledge the sink's FIN, the sink's socket
+    // would use its congestion control for minutes.
     peer.segment.sequence += 1;
     peer.segment.flags = 4;
     peer.send(0, &[], &[]);

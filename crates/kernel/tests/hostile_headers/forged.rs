@@ -10,7 +10,7 @@ use crate::wire::{self, sum_up, Random, IP_BYTES};
 
 pub const TCP_BYTES: usize = 20;
 
-/// A header with valid or invalid values in its fields.
+/// Builds a header with valid or invalid values in its fields.
 fn forged(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     let mut words = [random.next(), random.next(), random.next()];
     if random.below(3) == 0 {
@@ -29,7 +29,8 @@ fn forged(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     bytes
 }
 
-/// Random TCP options, padded to words: valid headers, wrong headers, several, or truncated ones.
+/// Builds random TCP options, padded to 32-bit words: a valid header, a wrong one, several, or a
+/// truncated one.
 pub fn options(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     let mut list = vec![1u8; random.below(4)];
     while list.len() < 40 && random.below(4) > 0 {
@@ -44,7 +45,7 @@ pub fn options(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     list
 }
 
-/// The sum over a TCP segment and its pseudo-header, without its checksum.
+/// The ones' complement sum of a TCP segment and its pseudo-header, without the checksum field.
 fn tcp_sum(packet: &[u8]) -> u16 {
     let at = usize::from(packet[0] & 15) * 4;
     let bytes = (packet.len() - at) as u16;
@@ -61,7 +62,7 @@ pub struct Segment {
     pub flags: u8,
 }
 
-/// An IPv4 packet with checksums.
+/// Builds an IPv4 packet with valid checksums from these fields.
 pub fn packet(segment: &Segment, ecn: u8, options: &[u8], data: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; IP_BYTES + TCP_BYTES];
     packet[..2].copy_from_slice(&[0x45, ecn]);
@@ -89,7 +90,8 @@ pub fn packet(segment: &Segment, ecn: u8, options: &[u8], data: &[u8]) -> Vec<u8
     packet
 }
 
-/// The begin and end of the first TCP option of a kind, if the list of options is consistent.
+/// Finds the begin and the end of the first TCP option of a kind. None if the list of options is
+/// inconsistent.
 fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
     let tcp = usize::from(packet[0] & 15) * 4;
     let end = (tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4).min(packet.len());
@@ -112,8 +114,8 @@ fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
 }
 
 /// Checks that a router has changed nothing but an option with the header's kind and length, or the
-/// two ECN bits, and the checksum that covers them. The checksum must be right if it was right
-/// before, and wrong by the same amount if it was wrong.
+/// two ECN bits, and the checksum that covers them. If the checksum was right before, it must be
+/// right now. If it was wrong, it must be wrong by the same amount.
 pub fn unharmed(info: &HeaderInfo, sent: &[u8], came: &[u8]) {
     assert_eq!(sent.len(), came.len());
     let tcp = usize::from(sent[0] & 15) * 4;

@@ -1,6 +1,6 @@
 //! The path of these tests: a server, a router's namespace, and a client behind an emulated link of
-//! 100 Mbit/s and 100 ms. Also downloads over the path, and the parts of headwayctl's status about
-//! it.
+//! 100 Mbit/s and 100 ms. Also has functions that download over the path, and that read
+//! headwayctl's status about the path.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ pub const ROUTER: &str = "headway-hwtqs-left1";
 pub const CLIENT: &str = "headway-hwtqs-right1";
 pub const SERVER: &str = "hwtqs-server";
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// Addresses on the client's side.
+/// Addresses of the devices on the client's side of the path.
 const PREFIX: &str = "10.78.0.0/16";
 const SERVER_PORT: u16 = 5300;
 pub const BYTES: usize = 1_000_000;
@@ -28,7 +28,7 @@ pub fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// The path; it is removed when the value is dropped.
+/// The path of the tests, which is removed when this value is dropped.
 pub struct Path;
 
 impl Path {
@@ -58,8 +58,8 @@ impl Path {
             "net.ipv4.tcp_no_metrics_save=1",
         ]);
         let path = Self;
-        // the testbed's left host becomes the router; its address moves to the server, a new
-        // namespace
+        // The testbed's left host becomes the router. Its address moves to the server, which is a
+        // new namespace.
         for line in [
             format!("ip netns add {SERVER}"),
             format!("ip link add vs netns {SERVER} type veth peer name vr netns {ROUTER}"),
@@ -103,7 +103,7 @@ impl Path {
         path
     }
 
-    /// Makes all connections of the client use the same port.
+    /// Makes all connections of the client use the same local port.
     pub fn keep_ports(&self) {
         let range = "/proc/sys/net/ipv4/ip_local_port_range";
         let client = Netns::find(CLIENT).unwrap();
@@ -111,7 +111,7 @@ impl Path {
         client.inside(write).unwrap();
     }
 
-    /// Makes connections that start from now on send no requests.
+    /// Makes connections that open later send no rate requests.
     pub fn ask_no_more(&self) {
         succeeds(&["hints", "unset", PREFIX]);
         succeeds(&[
@@ -137,7 +137,8 @@ impl Path {
         succeeds(&[&to, options].concat());
     }
 
-    /// The client sends a request and the server responds with a megabyte. Returns the duration.
+    /// Runs a download: the client sends a request, and the server responds with a megabyte.
+    /// Returns how long the download took.
     pub fn download(&self, control: &str) -> Duration {
         self.announced_download(control, false).0
     }
@@ -223,7 +224,8 @@ impl Drop for Path {
         remove();
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {
-            // wait: a socket whose path is removed too early keeps its control until TCP gives up
+            // wait before removing the path, because a socket without a path would use its
+            // congestion control until TCP gives up
             assert_eq!(left_attached(), Vec::<String>::new());
         }
     }

@@ -1,5 +1,5 @@
-//! The predecessor's part of a handover. The successor asks, receives the proxy's resources, and
-//! then takes over or gives up.
+//! The predecessor's part of a handover to another proxy process. The successor requests the
+//! handover, receives the proxy's resources, and then takes over or gives up.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -14,8 +14,8 @@ use crate::handover::{self, Offer, Predecessor};
 use crate::pending::Waiting;
 
 impl Proxy {
-    /// Handles a request for a handover. Until the successor takes over, this process continues as
-    /// before, but does not change the rules.
+    /// Handles a request for a handover. Until the successor takes over, this process continues to
+    /// take connections, but does not change the rules.
     pub(super) fn offer(&mut self, version: u32, stream: UnixStream) {
         let why = if version < handover::VERSION {
             Some("it requires a newer version of the handover protocol")
@@ -28,7 +28,7 @@ impl Proxy {
         };
         match why {
             Some(why) => handover::refuse(&stream, why),
-            // ignore errors: the successor may have ended
+            // ignore errors, because the successor may have ended
             None => {
                 if self.send_offer(&stream).is_ok() {
                     self.successor = Some(Successor::new(stream));
@@ -41,7 +41,9 @@ impl Proxy {
         let what = "hand over";
         let resources = &self.resources;
         let Some(control) = &resources.control else {
-            return Err(Failure::failed("this proxy has handed over already"));
+            return Err(Failure::failed(
+                "this proxy has already handed over to another process",
+            ));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],
@@ -69,8 +71,8 @@ impl Proxy {
         handover::offer(stream, offer, &all).attempt(what)
     }
 
-    /// Handles a message of the successor, which takes over, confirms that it has taken over, or
-    /// sends a request. The stream's end means that the successor has ended.
+    /// Handles a message of the successor. With it the successor takes over, confirms that it has
+    /// taken over, or sends a request. The end of the stream means that the successor has ended.
     pub(super) fn handle_successor(&mut self) {
         let Some(mut successor) = self.successor.take() else {
             return;
@@ -88,7 +90,7 @@ impl Proxy {
                 }
             }
             Ok(Some(request)) => self.carry_out(request, &successor.stream),
-            // the successor has ended: this process continues alone
+            // the successor has ended, so this process continues alone
             Ok(None) | Err(_) => return self.abort_handover(successor),
         }
         self.successor = Some(successor);
@@ -112,7 +114,7 @@ impl Proxy {
         )
     }
 
-    /// Continues after a successor that did not take over, or that took over and has ended since.
+    /// Continues to take connections after the successor has ended before or after taking over.
     pub(super) fn abort_handover(&mut self, successor: Successor) {
         if let Some(waiting) = successor.passed {
             if let Some(held) = &self.resources.held {
@@ -122,7 +124,8 @@ impl Proxy {
                 shared.raise(&shared.accepts);
             }
         }
-        // the successor may have changed the rules; if restoring them fails, they stay changed
+        // The successor may have changed the rules. If restoring them fails, the changed rules
+        // stay.
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
             Taking::Yes => self.resources.rules.restore(true),
@@ -139,7 +142,7 @@ impl Proxy {
         self.resources.scrapes = None;
         self.resources.manager = None;
         self.predecessors.clear();
-        // no time limit: the connections of this process may last as long as they like
+        // the connections of a replaced process have no time limit
         self.stopping = Some((Instant::now(), None));
         self.taking = Taking::HandsOver;
     }

@@ -31,12 +31,12 @@ use crate::worker::{Ready, Shared};
 use crate::Config;
 use successor::Successor;
 
-/// Interval at which limits, signals and workers are checked.
+/// How often the main thread checks limits, signals and workers.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
-/// Time in which handshakes can still complete that began before the proxy stopped taking
-/// connections.
+/// How long the proxy still accepts, after it stopped taking connections, those whose handshakes
+/// began before.
 const HANDSHAKE: Duration = Duration::from_secs(1);
-/// Pause before a failed change of the rules is tried again.
+/// How long to wait before a failed change of the rules is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A thread to start: its name, the state that it shares with the main thread, and its function.
@@ -46,7 +46,7 @@ pub(crate) type Loop = (
     Box<dyn FnOnce(&Ready) -> std::io::Result<()> + Send>,
 );
 
-/// The resources of a proxy.
+/// The resources with which a proxy runs: its threads, sockets and rules.
 pub(crate) struct Resources {
     pub config: Arc<Config>,
     pub place: Place,
@@ -57,10 +57,11 @@ pub(crate) struct Resources {
     pub held: Option<Arc<Held>>,
     pub listeners: Listeners,
     pub counters: Arc<Counters>,
-    /// The control socket; None: it belongs to another process now, like rules and listeners.
+    /// The control socket; None: it belongs to another process now, as do the rules and the
+    /// listeners.
     pub control: Option<Control>,
     pub scrapes: Option<Scrapes>,
-    /// The service manager to notify at the end; None if a successor has taken over.
+    /// The service manager to notify when the proxy ends; None if a successor has taken over.
     pub manager: Option<Arc<Manager>>,
 }
 
@@ -70,13 +71,13 @@ pub(crate) struct Proxy {
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
     started: Instant,
     taking: Taking,
-    /// When to try a failed change of the rules again.
+    /// When to try again a change of the rules that failed.
     again: Instant,
     /// When the proxy stopped taking connections, and the time limit of its connections, if any.
     stopping: Option<(Instant, Option<Instant>)>,
     successor: Option<Successor>,
     predecessors: Vec<Predecessor>,
-    /// Devices of the predecessors' connections.
+    /// Network devices of the connections that predecessors still have.
     others: Vec<String>,
 }
 
@@ -112,8 +113,8 @@ impl Proxy {
             let thread = thread.spawn(move || work(&Ready(begun)));
             let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
-            // wait until the thread has opened its resources, because system calls are filtered
-            // afterwards
+            // wait until the thread has opened its resources, because the system call filter
+            // forbids that later
             if has_begun.recv().is_err() {
                 return Err(Failure::failed("a worker ended"));
             }
@@ -144,7 +145,8 @@ impl Proxy {
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
                 let over = |grace| until.is_some_and(|until| now >= until + grace);
-                // do not end before the predecessors, because their connections need the rules
+                // do not end before the predecessors have ended, because their connections need the
+                // rules
                 let alone = self.predecessors.is_empty() || over(HANDSHAKE);
                 let all_ended = used.connections == 0 && now >= since + HANDSHAKE;
                 if alone && (all_ended || over(Duration::ZERO)) {
@@ -157,7 +159,8 @@ impl Proxy {
         }
     }
 
-    /// Takes over from the process that this one replaces. If this fails, that process continues.
+    /// Takes over from the predecessor, the process that this one replaces. If taking over fails,
+    /// the predecessor continues.
     fn take_over(&mut self, inherited: Inherited) -> Result<(), Failure> {
         self.others = inherited.offer.devices.clone();
         self.resources.rules.install()?;
@@ -183,8 +186,8 @@ impl Proxy {
         Use::now(&self.resources.gauges, &self.resources.counters, of_loops)
     }
 
-    /// Lets new connections bypass the proxy if a limit is reached, and takes them again below the
-    /// limit.
+    /// Lets new connections bypass the proxy if a limit is reached, and takes new connections again
+    /// below the limit.
     fn update_admission(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
         let room = used.has_room(&self.resources.config, self.resources.share, taken);
@@ -198,17 +201,18 @@ impl Proxy {
         };
         match changed {
             Ok(()) => self.taking = taking,
-            // existing connections continue; the change is tried again later
+            // ignore the failure: existing connections continue, and the change is tried again
+            // later
             Err(_) => self.again = Instant::now() + PAUSE,
         }
     }
 
-    /// Stops taking new connections, which then bypass the proxy. Connections that are still open
-    /// after `within` will be reset.
+    /// Stops taking new connections, so that these bypass the proxy. Connections that are still
+    /// open after `within` will be reset.
     fn stop(&mut self, within: Duration) {
         if self.stopping.is_none() {
             if self.resources.rules.close().is_err() {
-                self.close_listeners(); // without listeners, new connections bypass the proxy, too
+                self.close_listeners(); // connections also bypass the proxy if no process listens
             }
             self.taking = Taking::Stopping;
         }
@@ -222,11 +226,11 @@ impl Proxy {
             within_ms: Some(within.as_millis() as u64),
         };
         for predecessor in &mut self.predecessors {
-            let _ = predecessor.ask(request); // ignore errors: the predecessor may have ended
+            let _ = predecessor.ask(request); // fails if the predecessor has ended
         }
     }
 
-    /// Waits for requests, for CHECK_INTERVAL at most, and handles them.
+    /// Waits for requests to the control socket, for CHECK_INTERVAL at most, and handles them.
     fn answer(&mut self) -> Result<(), Failure> {
         let wait = Timespec::try_from(CHECK_INTERVAL).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
@@ -240,7 +244,7 @@ impl Proxy {
             .chain(successor)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        // ignore errors: a signal may interrupt poll(), and the caller checks for signals
+        // ignore errors, because a signal may interrupt poll() and the caller checks for signals
         let _ = poll(&mut fds, Some(&wait));
         let speaks = fds.len() > self.resources.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
@@ -275,7 +279,7 @@ impl Proxy {
             let within = within_ms.map(Duration::from_millis);
             self.stop(within.unwrap_or(self.resources.config.drain_timeout));
         }
-        // ignore errors: the client may have gone
+        // ignore errors, because the client may have closed its connection
         let _ = control::write_line(stream, &self.status(connections));
     }
 
@@ -283,12 +287,13 @@ impl Proxy {
         for (shared, _) in &self.workers {
             shared.raise(&shared.stops_listening);
         }
-        // drop this process's copies of the listeners
+        // close this process's copies of the listening sockets
         self.resources.listeners = Listeners::default();
         self.wait_for_pause();
     }
 
-    /// Waits until no worker accepts connections any more; the workers were told to stop before.
+    /// Waits until no worker accepts connections any more. The caller has told the workers to stop
+    /// before.
     fn wait_for_pause(&self) {
         let end = Instant::now() + HANDSHAKE;
         let is_accepting = |(shared, _): &(Arc<Shared>, _)| shared.is_accepting.load(Relaxed);
@@ -297,7 +302,7 @@ impl Proxy {
         }
     }
 
-    /// Ends the workers, which reset their connections, and removes the rules if they belong to
+    /// Ends the workers, which reset their connections. Removes the rules if the rules belong to
     /// this process.
     pub fn end(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
@@ -316,7 +321,8 @@ impl Proxy {
         match &mut self.resources.control {
             Some(control) if !control.is_foreign => {
                 let removed = self.resources.rules.remove();
-                // the rules' process has removed the files, or keeps them together with the rules
+                // the process that changes the rules has removed these files, or keeps them because
+                // rules are left
                 control.is_foreign = true;
                 result.and(removed)
             }

@@ -8,7 +8,8 @@ use super::Proxy;
 use crate::connection::ConnectionStatus;
 use crate::control::{Request, Status, Taking};
 
-/// How long to wait for the workers' lists of connections; workers answer between two events.
+/// How long to wait until the workers send their lists of connections. A worker answers between two
+/// events.
 const ANSWER: Duration = Duration::from_secs(2);
 
 impl Proxy {

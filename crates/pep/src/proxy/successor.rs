@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::pending::Waiting;
 
-/// How long a successor may take to take over.
+/// How long a successor may take until it takes over.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The successor.

@@ -29,7 +29,7 @@ pub const TESTS: &[Test] = tests![
 
 fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
-    // connections to the gateway itself, and connections that the gateway opens
+    // test connections to the gateway itself, and connections that the gateway opens
     let own = lab.listen(GATEWAY);
     let port = own.local_addr().unwrap().port();
     let near = lab.connect(GATEWAY_V4, port).unwrap();
@@ -38,12 +38,12 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let port = far.local_addr().unwrap().port();
     let near = lab.inside(GATEWAY, || TcpStream::connect((SERVER_V4, port)));
     drop((near, far.accept().unwrap()));
-    // connections that a host on the servers' side opens
+    // test connections that a host on the servers' side opens
     let inner = lab.listen(CLIENT);
     let port = inner.local_addr().unwrap().port();
     let outer = lab.inside(SERVER, || TcpStream::connect((CLIENT_V4, port)));
     drop((outer, inner.accept().unwrap()));
-    // a connection to the proxy's listener, from the gateway: the proxy resets it
+    // test a connection from the gateway to the proxy's listener, which the proxy resets
     let text = lab.on(GATEWAY, "nft", "list table inet headway_pep");
     let (_, rest) = text.split_once("tproxy ip to 127.0.0.1:").unwrap();
     let port = rest.split(' ').next().unwrap().parse::<u16>().unwrap();
@@ -75,8 +75,8 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     proxy.stop();
 }
 
-/// Tests a client whose port number a program on the gateway listens at: the proxy's socket to the
-/// server could not use this port.
+/// Tests a client with a port number at which a program on the gateway listens. The proxy's socket
+/// to the server could not use this port, so the connection must bypass the proxy.
 fn a_client_with_a_listeners_port_bypasses_the_proxy(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let to = |address: &str| {
@@ -137,7 +137,7 @@ fn at_the_limit_connections_bypass_the_proxy_and_work(lab: &Lab) {
     let (mut near, mut far) = pair(lab, &listener);
     exchange(&mut near, &mut far);
     assert_eq!(proxy.status().totals.connected, 21);
-    // connections that bypassed the proxy continue to do so
+    // connections that bypassed the proxy before continue to bypass it
     for (near, far) in &mut around {
         exchange(near, far);
     }
@@ -152,7 +152,7 @@ fn it_ends_when_its_connections_have_ended_and_leaves_nothing(lab: &Lab) {
     wait_until("the end to begin", || {
         proxy.status().taking == Taking::Stopping
     });
-    // the open connection works, and a new connection bypasses the proxy
+    // the connection that is already open works, and a new connection bypasses the proxy
     exchange(&mut near, &mut far);
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
@@ -174,8 +174,8 @@ fn connections_bypass_a_killed_proxy_and_its_rules_are_replaced(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
-    // in each connection one end only writes and the other only reads, because a socket reports
-    // only once that it was reset
+    // In each connection, one end only writes and the other only reads, because a socket reports a
+    // reset only once.
     let mut readers = Vec::new();
     for n in 0..8 {
         let (near, far) = pair(lab, &listener);
@@ -216,7 +216,7 @@ fn connections_bypass_a_killed_proxy_and_its_rules_are_replaced(lab: &Lab) {
     proxy.stop();
     assert_eq!(lab.rules(), Vec::<String>::new());
 
-    // `clean` removes the rules without starting a proxy
+    // the function `clean` removes the rules without starting a proxy
     let clean = || {
         headway_pep::clean(&folder(), "", "pep", |_, remove| {
             lab.inside(GATEWAY, || Ok(remove()))
@@ -250,7 +250,7 @@ fn rules_that_are_elsewhere_or_cannot_be_removed_are_not_forgotten(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
     Proxy::start(&elsewhere, &Wanted::default()).stop();
 
-    // a wrapper of nft that fails as soon as the file `fails` exists
+    // install a wrapper of nft that fails when the file `fails` exists
     let programs = std::env::temp_dir().join(format!("headway-pep-nft-{}", std::process::id()));
     fs::create_dir_all(&programs).unwrap();
     let (nft, fails) = (programs.join("nft"), programs.join("fails"));

@@ -39,7 +39,7 @@ fn confirming() -> Wanted {
     }
 }
 
-/// Opens a connection through the proxy and exchanges data. Returns both ends.
+/// Opens a connection through the proxy and exchanges data. Returns the sockets of both ends.
 fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let (mut near, mut far) = ends::pair(lab, listener);
     exchange(&mut near, &mut far);
@@ -87,8 +87,8 @@ fn unreachable_servers_give_the_same_error_as_without_a_proxy(lab: &Lab) {
     let totals = proxy.status().totals;
     assert_eq!((totals.refused, totals.accepted), (2, 0), "{totals:?}");
     proxy.stop();
-    // without --confirm, too, the proxy receives routers' ICMP errors for its connections to
-    // servers
+    // Without --confirm, the proxy also receives routers' ICMP errors for its connections to
+    // servers.
     let proxy = Proxy::start(lab, &Wanted::default());
     let early = ["10.91.9.1", "fd91:9::1"].map(|to| lab.connect(to, 80));
     wait_until("the router's error", || {
@@ -126,7 +126,7 @@ fn a_client_is_connected_only_after_the_server(lab: &Lab) {
         assert_eq!(peer.port(), own.port());
     }
     let status = proxy.status();
-    // the connections count once although client and proxy have each sent their SYN twice
+    // each connection counts once, although client and proxy have both sent their SYN twice
     let counted = (status.totals.accepted, status.totals.connected, status.held);
     assert_eq!(counted, (2, 2, 0), "{status:?}");
     proxy.stop();
@@ -154,7 +154,7 @@ fn a_client_of_a_silent_server_gets_no_answer(lab: &Lab) {
     };
     let proxy = Proxy::start(lab, &wanted);
     lab.deafen(DEAF_PORT);
-    // the client's timeout is 5 s; the proxy retransmits its SYN after 1 and 3 s
+    // the client waits for 5 s, and the proxy retransmits its SYN to the server after 1 s and 3 s
     let connected = lab.connect_within(Duration::from_secs(5), SERVER_V4, DEAF_PORT);
     let error = connected.expect_err("the server drops the SYNs");
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
@@ -226,8 +226,8 @@ fn a_flood_of_syns_is_bounded_and_does_not_stop_others(lab: &Lab) {
         },
         |took| *took < Duration::from_secs(2),
     );
-    // while the table of waiting clients is full, a new connection bypasses the proxy; when the
-    // oldest clients have waited long enough, a new client replaces the oldest
+    // While the table of held clients is full, a new connection bypasses the proxy. When the oldest
+    // clients have waited long enough, a new client replaces the oldest one.
     let (mut around, mut end) = pair(lab, &listener);
     let before = proxy.status().totals.connected;
     wait_until("another to be taken", || {

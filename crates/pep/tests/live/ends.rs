@@ -1,4 +1,4 @@
-//! Helpers of tests: both ends of connections through the gateway.
+//! Helpers of tests: open connections through the gateway, and use the sockets of both ends.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::lab::{Lab, SERVER_V4};
 
-/// Opens a connection through the gateway. Returns both ends.
+/// Opens a connection through the gateway. Returns the sockets of both ends.
 pub fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let port = listener.local_addr().unwrap().port();
     let near = lab.connect(SERVER_V4, port).expect("a connection");
@@ -54,7 +54,7 @@ pub fn is_reset(stream: &mut TcpStream) -> bool {
     matches!(&end, Err(e) if e.kind() == ErrorKind::ConnectionReset)
 }
 
-/// Closes a socket so that the connection is reset.
+/// Closes a socket in such a way that the connection is reset.
 pub fn reset(stream: TcpStream) {
     let linger = libc::linger {
         l_onoff: 1,

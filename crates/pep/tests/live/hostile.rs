@@ -1,4 +1,5 @@
-//! Tests whether attacks and slow hosts delay other connections through the proxy. Prints times.
+//! Tests whether attacks and slow hosts delay other connections through the proxy. Prints how long
+//! exchanges take.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -38,7 +39,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A SYN from an address that no host has. Address, port and sequence number depend on `n`.
+/// Builds a SYN from an address that no host has. Address, port and sequence number depend on `n`.
 fn syn(to: IpAddr, port: u16, n: u32) -> Vec<u8> {
     let [.., a, b] = n.to_be_bytes();
     let mut tcp = Vec::new();
@@ -115,8 +116,8 @@ fn route_to_nobody(lab: &Lab) {
     lab.ip(GATEWAY, "route add fd92::/64 via fd91:1::2");
 }
 
-/// The number of SYN cookies that the gateway's kernel has sent, and the number of valid ones that
-/// came back.
+/// The number of SYN cookies that the gateway's kernel has sent, and the number of valid cookies
+/// that clients have returned.
 fn cookies(lab: &Lab) -> (u64, u64) {
     let text = lab.inside(GATEWAY, || {
         fs::read_to_string("/proc/thread-self/net/netstat")
@@ -144,8 +145,8 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         let flood = scope.spawn(|| lab.try_inside(CLIENT, || flood(flooded, &end)));
         let all = catch_unwind(AssertUnwindSafe(|| {
             let sent = || cookies(lab).0 - before.0;
-            // wait for many cookies, because each listener has its own queue, and the queues fill
-            // up at different times
+            // Wait until many cookies were sent: each listener has its own queue of handshakes, and
+            // the queues fill up at different times.
             wait_until(
                 "cookies, or the limit of waiting clients",
                 || match confirm {
@@ -173,8 +174,8 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         }
     });
     let status = proxy.status();
-    // without --confirm no connection bypassed the proxy; some may have needed no cookie, because
-    // the kernel had room
+    // Without --confirm no connection bypassed the proxy. Some may have needed no cookie, because
+    // their listener's queue had room.
     if !confirm {
         let came = cookies(lab).1 - before.1;
         assert!(came >= MANY as u64 / 2, "{came} cookies came back");
@@ -228,7 +229,7 @@ fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
     proxy.stop();
 }
 
-/// Accepts a connection and checks that it begins with these bytes. Returns the far end.
+/// Accepts a connection and checks that it begins with these bytes. Returns the accepted socket.
 fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     let mut far = accept(listener);
     let mut text = vec![0; said.len()];
@@ -237,10 +238,10 @@ fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     far
 }
 
-/// Number of exchanges of the measured connection in one measurement.
+/// Number of exchanges of request and response in one measurement.
 const PROBES: usize = 400;
 
-/// The median and the 99th percentile of the exchanges' durations.
+/// Returns the median and the 99th percentile of the exchanges' durations.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     p50: Duration,
@@ -262,7 +263,7 @@ fn probe(near: &mut TcpStream, far: &mut TcpStream) -> Times {
     }
 }
 
-/// The function of an attack, which runs until the flag is set.
+/// The function that makes an attack, and returns when the flag is set.
 type Deed = fn(&Lab, &TcpListener, &AtomicBool);
 
 const CONNECTIONS: usize = 30;
@@ -275,8 +276,7 @@ const DEEDS: [(&str, Deed); 4] = [
     }),
 ];
 
-/// Opens connections and writes at the near ends until no more data is accepted, because the far
-/// ends do not read.
+/// Opens connections whose receivers do not read, and writes to each until it accepts no more data.
 fn stuck(lab: &Lab, listener: &TcpListener) -> Vec<(TcpStream, TcpStream)> {
     let all: Vec<_> = (0..CONNECTIONS).map(|_| pair(lab, listener)).collect();
     for (near, _) in &all {
@@ -303,7 +303,7 @@ fn read_slowly(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
     while !end.load(Relaxed) {
         for (near, far) in &mut all {
             far.read_exact(&mut [0; 1000]).unwrap();
-            let _ = near.write(&[5; 1000]); // writes as much as the socket has room for
+            let _ = near.write(&[5; 1000]); // write as much as the socket has room for
         }
         thread::sleep(Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! The hosts of the tests: a client, a gateway and a server in network namespaces.
+//! The hosts of the tests, in network namespaces: a client, a gateway and a server.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,16 +19,16 @@ pub const SERVER_V4: &str = "10.91.2.2";
 pub const SERVER_V6: &str = "fd91:2::2";
 pub const CLIENT_V4: &str = "10.91.1.2";
 pub const GATEWAY_V4: &str = "10.91.1.1";
-/// Timeout of reads and writes. It is long enough for a busy machine to prepare the data.
+/// Timeout of reads and writes, which is long enough even for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The firewall mark of the tests' proxy, which is also its routing table's number.
 pub const MARK: u32 = 18_519;
 
-/// A test and its name.
+/// A test: its name, and the function that runs it on the hosts.
 pub type Test = (&'static str, fn(&Lab));
 
 /// Returns the measured value. If the machine was too busy for the measurement, ends the test as
-/// skipped, so tests call this last.
+/// skipped. Tests therefore call this function last.
 pub fn judged<T>(measured: Result<T, TooBusy>) -> T {
     measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
@@ -59,8 +59,8 @@ impl Lab {
                 format!("link add {near} netns {name} type veth peer name {far} netns {gateway}");
             run("ip", &words);
             for (at, device, end) in [(host, near, 2), (GATEWAY, far, 1)] {
-                // switches off duplicate address detection; with it, IPv6 neighbours could not be
-                // resolved in the first second
+                // Switch off duplicate address detection. With it, IPv6 neighbours could not be
+                // resolved in the first second.
                 let at_once =
                     || fs::write(format!("/proc/sys/net/ipv6/conf/{device}/accept_dad"), "0");
                 lab.inside(at, at_once);
@@ -94,7 +94,7 @@ impl Lab {
         self.inside(host, || Ok(run(program, words)))
     }
 
-    /// Runs `work` in a host's namespace; sockets that it makes stay in that namespace.
+    /// Runs `work` in a host's namespace; sockets that `work` opens stay in that namespace.
     pub fn inside<T: Send>(&self, host: &str, work: impl FnOnce() -> io::Result<T> + Send) -> T {
         self.try_inside(host, work)
             .unwrap_or_else(|e| panic!("on host {host}: {e}"))
@@ -122,13 +122,13 @@ impl Lab {
 
     pub fn listen(&self, host: &str) -> TcpListener {
         let listener = self.inside(host, || TcpListener::bind("[::]:0"));
-        // the long queue keeps a test that accepts slowly from looking like a failing server.
+        // Use a long queue, so that a test that accepts slowly does not look like a failing server.
         // SAFETY: a valid descriptor.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4096) }, 0);
         listener
     }
 
-    /// Makes the server drop packets to a port.
+    /// Makes the server's host drop all packets to a port.
     pub fn deafen(&self, port: u16) {
         let rules = format!(
             "add table inet deaf; \
@@ -138,12 +138,12 @@ impl Lab {
         self.on(SERVER, "nft", &rules);
     }
 
-    /// Connects from the client with a long timeout, because SYNs may be lost.
+    /// Connects from the client's host with a long timeout, because SYNs may be lost.
     pub fn connect(&self, to: &str, port: u16) -> io::Result<TcpStream> {
         self.connect_within(Duration::from_secs(30), to, port)
     }
 
-    /// Connects from the client with a timeout.
+    /// Connects from the client's host, and gives up after a timeout.
     pub fn connect_within(&self, limit: Duration, to: &str, port: u16) -> io::Result<TcpStream> {
         let to: IpAddr = to.parse().unwrap();
         let address = SocketAddr::new(to, port);
@@ -183,7 +183,7 @@ impl Drop for Lab {
     }
 }
 
-/// A host behind the server's host, which then is a second gateway.
+/// A further host behind the server's host. The server's host is then a second gateway.
 pub struct Behind<'a> {
     lab: &'a Lab,
     name: &'static str,

@@ -1,4 +1,5 @@
-//! Tests that the actions of one end reach the other end: refusals, urgent bytes, pauses, silence.
+//! Tests that the other end of a connection sees through the proxy what one end does: refuse, send
+//! urgent bytes, pause, be silent.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -82,7 +83,7 @@ fn two_proxies_at_both_ends_carry_what_one_does(lab: &Lab) {
             near.read_to_end(&mut text).unwrap();
             assert!(text == data);
         });
-        // after the server's FIN, the direction from the client continues
+        // after the server's FIN, the client can still send data
         near.write_all(&data[..1000]).unwrap();
         if n % 2 == 0 {
             near.shutdown(Shutdown::Write).unwrap();
@@ -197,7 +198,7 @@ fn connections_that_exceed_a_timeout_are_reset(lab: &Lab) {
     proxy.stop();
 }
 
-/// Tests the idle timeout while the data waits in the kernel's send buffer and the receiver reads
+/// Tests the idle timeout while data waits in the proxy's send buffer because the receiver reads
 /// slowly.
 fn a_connection_with_slow_acknowledgements_is_not_idle(lab: &Lab) {
     const ALL: usize = 1_500_000;
@@ -251,8 +252,9 @@ fn an_end_that_resets_before_it_has_everything_is_counted_as_reset(lab: &Lab) {
     proxy.stop();
 }
 
-/// Tests settings with which the kernel gives an accepted socket the mark of its SYN. Packets with
-/// that mark are routed to this machine.
+/// Tests the sysctls with which the kernel gives an accepted socket the firewall mark of its SYN.
+/// Packets with this mark are routed to the gateway itself, so the proxy must give its sockets the
+/// mark of its own packets.
 fn legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets(lab: &Lab) {
     lab.inside(GATEWAY, || {
         fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;

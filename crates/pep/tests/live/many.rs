@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = tests![
     many_connections_with_some_resets_leave_nothing,
 ];
 
-/// A byte by which the client asks the far end to reset the connection.
+/// The byte with which the client requests that the server reset the connection.
 const BREAK: u8 = b'R';
 const SAID: usize = 64;
 /// Percentage of the connections that are reset in each round, by either end.
@@ -45,8 +45,8 @@ fn most_descriptors() -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// The far end of all connections, a separate process. It echoes bytes, and resets a connection on
-/// request.
+/// The server of all connections, in a separate process. It echoes bytes, and resets a connection
+/// on request.
 pub fn echo() {
     most_descriptors();
     // SAFETY: plain numbers; this process ends with the one that started it.
@@ -123,7 +123,7 @@ impl Drop for Far {
     }
 }
 
-/// Opens this many connections and checks that each carries data.
+/// Opens this many connections, and checks that each of them carries data.
 fn open(lab: &Lab, far: &Far, number: usize, all: &mut Vec<TcpStream>) {
     let opened = lab.inside(CLIENT, || {
         (0..number)
@@ -144,7 +144,7 @@ fn use_once(stream: &mut TcpStream) {
     assert_eq!(said, [7; SAID]);
 }
 
-/// Resets a connection from either end.
+/// Resets a connection, from the client's or from the server's end.
 fn break_off(mut stream: TcpStream, by_far_end: bool) {
     if !by_far_end {
         return reset(stream);
@@ -217,7 +217,7 @@ fn many_connections_with_some_resets_leave_nothing(lab: &Lab) {
     );
     assert!(largest < 2 * number * 3 / 4, "{largest}");
 
-    // open connections up to the limit, and more
+    // open as many connections as the limit allows, and more
     let room = most - all.len();
     open(lab, &far, room, &mut all);
     wait_until("the limit", || proxy.status().taking == Taking::Full);
@@ -246,7 +246,7 @@ fn an_idle_connection_costs_two_descriptors_and_no_pipe(lab: &Lab) {
         let mut all: Vec<_> = (0..n).map(|_| pair(lab, &listener)).collect();
         for (near, far) in &mut all {
             exchange(near, far);
-            // more than the buffer for copies, so that a pipe is used
+            // send more than the buffer for copies holds, so that the proxy uses a pipe
             near.write_all(&[1; 100_000]).unwrap();
             far.read_exact(&mut [0; 100_000]).unwrap();
         }

@@ -20,7 +20,8 @@ pub const TESTS: &[Test] = tests![
     connections_that_other_rules_redirect_arrive_there,
 ];
 
-/// The other rules on the office's gateway: masquerading, and a stateful firewall.
+/// The nftables rules on the office's gateway besides the proxy's: masquerading, and a stateful
+/// firewall.
 const OFFICE: &str = "
 table inet office {
     counter invalid { }
@@ -45,7 +46,7 @@ table inet office {
 
 fn masquerade(lab: &Lab) {
     lab.on(GATEWAY, "nft", OFFICE);
-    // without routes, the server can answer only the gateway's own address
+    // remove the server's routes, so that it can answer only the gateway's own address
     lab.ip(SERVER, "-4 route del default");
     lab.ip(SERVER, "-6 route del default");
 }
@@ -54,9 +55,9 @@ fn invalid(lab: &Lab) -> String {
     lab.on(GATEWAY, "nft", "list counter inet office invalid")
 }
 
-/// Connects from the client with a chosen initial sequence number. All namespaces of a kernel
-/// compute initial sequence numbers with the same secret, so without this the gateway's number for
-/// the same addresses and ports would be close to the client's.
+/// Connects from the client with a chosen initial sequence number. Otherwise the gateway's number
+/// for the same addresses and ports would be close to the client's, because all namespaces of a
+/// kernel compute initial sequence numbers with the same secret.
 fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
     const TCP_REPAIR: i32 = 19;
     const TCP_REPAIR_QUEUE: i32 = 20;

@@ -1,4 +1,4 @@
-//! Tests the reports of a proxy: metrics, and a log with a line for each connection.
+//! Tests what a proxy reports: metrics, and a log with a line for each connection.
 
 use std::collections::HashMap;
 use std::fs;
@@ -29,7 +29,8 @@ fn ask(lab: &Lab, at: SocketAddr, request: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-/// Parses the text format strictly: each metric has its help, its type, and one sample.
+/// Parses Prometheus' text format strictly: each metric must have its help, its type, and one
+/// sample.
 fn samples(text: &str) -> HashMap<String, u64> {
     let mut found = HashMap::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -96,7 +97,7 @@ fn metrics_agree_with_status(lab: &Lab) {
     let (first, _) = ask(lab, at, "GET / HTTP/1.1\r\n\r\n");
     assert_eq!(first, "HTTP/1.1 404 Not Found");
 
-    // a client that sends no request blocks other readers of the metrics for a moment, but not
+    // a client that sends no request delays other readers of the metrics for a moment, but not
     // connections
     let silent = lab.inside(GATEWAY, || TcpStream::connect(at));
     exchange(&mut near, &mut far);

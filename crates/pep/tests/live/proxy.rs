@@ -16,17 +16,17 @@ use headway_pep::{Config, Journal, Side};
 
 use crate::lab::{Lab, GATEWAY, MARK, SERVER};
 
-/// Name of a second proxy, on the gateway or at the other end.
+/// Name of a second proxy, which runs on the gateway or on the server's host.
 const OTHER: &str = "other";
 
 /// The folder of control sockets.
 pub fn folder() -> PathBuf {
-    // the proxy, a child process, gets the test's process id in the environment
+    // pass the test's process id to the proxy, which is a child process, in an environment variable
     let id = std::env::var("HEADWAY_PEP_TEST").unwrap_or_else(|_| std::process::id().to_string());
     PathBuf::from(format!("/run/headway-peptest{id}/pep"))
 }
 
-/// Settings of a test's proxy, which are passed as command-line words.
+/// Settings of a test's proxy. They are passed to its process as command-line words.
 #[derive(Clone, Default)]
 pub struct Wanted {
     pub most: Option<usize>,
@@ -40,18 +40,18 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     pub replace: bool,
     pub workers: Option<usize>,
-    /// Most descriptors that the proxy may open.
+    /// How many file descriptors the proxy may open.
     pub descriptors: Option<usize>,
-    /// Whether to add a client device without traffic.
+    /// Whether the proxy gets an additional client device, which has no traffic.
     pub extra_device: bool,
     /// Whether to start the proxy on the server's host, between the gateway and a host behind the
     /// server's host.
     pub other_end: bool,
-    /// A second proxy with another name and this mark.
+    /// If set, this is a second proxy, with another name and this firewall mark.
     pub other: Option<u32>,
     /// Whether the user nobody starts the proxy, with the capabilities of the systemd unit.
     pub by_nobody: bool,
-    /// A folder that is first in PATH.
+    /// A folder that comes first in the PATH of the proxy.
     pub programs: Option<PathBuf>,
 }
 
@@ -215,7 +215,7 @@ impl Proxy {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id() // the number of `ip`, which becomes the program that it starts
+        self.child.id() // the process id of `ip`, which becomes the program that `ip` starts
     }
 
     pub fn status(&self) -> Status {
@@ -231,7 +231,7 @@ impl Proxy {
     }
 
     /// The number of descriptors of each thread that has its own descriptor table, by the thread's
-    /// number.
+    /// id.
     pub fn descriptors_by_thread(&self) -> BTreeMap<u32, usize> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let of = |thread: io::Result<fs::DirEntry>| {
@@ -265,13 +265,13 @@ impl Proxy {
         self.child.wait().unwrap();
     }
 
-    /// Waits until the proxy ends by itself, and checks that it succeeded.
+    /// Waits until the proxy ends by itself, and checks that its exit status is 0.
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 
-    /// Waits until the proxy ends by itself, and checks that it failed. Returns its error.
+    /// Waits until the proxy ends by itself, and checks that it failed. Returns its error message.
     pub fn fails(mut self) -> String {
         let mut text = String::new();
         let errors = self.child.stderr.take().unwrap();
@@ -285,7 +285,7 @@ impl Proxy {
         self.signal(libc::SIGTERM);
     }
 
-    /// Stops the proxy through the control socket, without time for its connections.
+    /// Stops the proxy through its control socket. The proxy resets its connections at once.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
         let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");

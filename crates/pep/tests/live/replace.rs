@@ -21,7 +21,8 @@ pub const TESTS: &[Test] = tests![
     connections_bypass_a_killed_successor_and_its_rules_are_replaced,
 ];
 
-/// The lasting streams repeat a block of this length, which divides no buffer's size.
+/// Length of the block that the long-lived streams repeat. It does not divide the size of any
+/// buffer.
 const BLOCK_BYTES: usize = 65_521;
 
 /// A byte that depends on its position in a stream.
@@ -50,7 +51,7 @@ fn all_is_right(mut from: TcpStream) -> Result<(), String> {
     }
 }
 
-/// The load while proxies are replaced.
+/// The traffic through the gateway while proxies are replaced.
 struct Load<'a> {
     lab: &'a Lab,
     listener: TcpListener,
@@ -75,7 +76,8 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Starts lasting streams in each direction, and opens new connections all the time.
+    /// Starts long-lived streams in both directions, and threads that open new connections all the
+    /// time.
     fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         for n in 0..4 {
             let (near, far) = pair(self.lab, &self.listener);
@@ -84,7 +86,7 @@ impl<'a> Load<'a> {
             scope.spawn(move || {
                 let (mut at, data) = (0, block(0, BLOCK_BYTES));
                 while !self.stop.load(Relaxed) {
-                    // leaves processor time for other work on this machine
+                    // pause, to leave processor time for other work on this machine
                     thread::sleep(Duration::from_millis(1));
                     if let Err(error) = out.write_all(&data) {
                         return self.note(format!("lasting, after {at} bytes: {error}"));
@@ -93,7 +95,7 @@ impl<'a> Load<'a> {
                 }
                 let _ = out.shutdown(Shutdown::Write);
                 self.moved.fetch_add(at, Relaxed);
-                // keeps the connection open until the other end has read all bytes
+                // keep the connection open until the other end has read all bytes
                 let _ = out.read(&mut [0]);
             });
             scope.spawn(move || {
@@ -178,11 +180,11 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
     let wanted = |n: usize| Wanted {
         replace: n > 0,
         workers: Some([2, 3, 1][n % 3]),
-        // some replacements have another nftables table, some have the same
+        // some replacements change the nftables tables, some do not
         extra_device: n % 4 > 1,
-        // some replacements have other options of the listening sockets
+        // some replacements change the options of the listening sockets
         buffer: (n % 2 == 1).then_some(500_000),
-        // short, to test that it does not apply: these proxies are replaced, not told to stop
+        // set a short drain timeout, to test that it does not apply to proxies that are replaced
         drain_ms: Some(10),
         confirm,
         metrics: Some(([127, 0, 0, 1], 9469).into()),
@@ -208,7 +210,7 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
             (status.taking, first.taking),
             (Taking::Yes, Taking::HandsOver)
         );
-        // the first proxy process still has the lasting streams
+        // the first proxy process still has the long-lived streams
         assert!(first.open >= 4 && pids.len() <= 5, "{status:?}");
         thread::sleep(Duration::from_millis(300));
         load.stop.store(true, Relaxed);
@@ -253,7 +255,7 @@ fn a_held_client_is_handed_over(lab: &Lab) {
         let line = Proxy::try_start(lab, &refused).err().unwrap();
         assert!(line.starts_with("confirm: "), "{line}");
         assert_eq!(proxy.status().held, 1);
-        // a successor that ends halfway does not take over either
+        // a successor that ends during the handover does not take over either
         let mut successor = half_taken();
         successor.write_all(b"\"let-go\"\n").unwrap();
         wait_until("the client to be given away", || proxy.status().held == 0);
@@ -286,7 +288,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
         replace: true,
         ..Wanted::default()
     };
-    // no proxy to replace
+    // there is no proxy to replace
     let proxy = Proxy::start(lab, &replacing);
     let listener = lab.listen(SERVER);
     let (mut near, mut far) = pair(lab, &listener);
@@ -325,7 +327,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     // a successor ends after `let-go`, when the proxy has stopped accepting connections
     let mut stream = half_taken();
     stream.write_all(b"\"let-go\"\n").unwrap();
-    thread::sleep(Duration::from_millis(200)); // long enough: the proxy reads the line within 20 ms
+    thread::sleep(Duration::from_millis(200)); // the proxy reads the line within 20 ms
     let (mut near3, mut far3) = thread::scope(|scope| {
         let waits = scope.spawn(|| pair(lab, &listener));
         thread::sleep(Duration::from_millis(100));
@@ -339,7 +341,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     let status = proxy.status();
     assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
-    // stopping the successor also stops its predecessor; both reset their connections
+    // stopping the successor also stops its predecessor, and both reset their connections
     let next = Proxy::start(lab, &replacing);
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);

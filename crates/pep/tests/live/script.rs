@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::ends::{reset, unacknowledged};
 use crate::lab::wait_until;
 
-/// The order in which the two ends of a transfer send and close.
+/// How the two ends of a transfer send their data and end the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     /// The client sends all its data and a FIN; then the server does the same.
@@ -37,7 +37,7 @@ enum Course {
     ClientKilledDeaf,
 }
 
-/// An answer that is never read.
+/// An answer that its receiver never reads.
 const UNREAD: &[u8] = b"never read";
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -54,9 +54,9 @@ pub struct Script {
     course: Course,
     client_bytes: usize,
     server_bytes: usize,
-    /// Bytes of one write.
+    /// Number of bytes of one write.
     chunk: usize,
-    /// Number of writes between pauses.
+    /// Number of writes between two pauses.
     pause_each: usize,
     /// Whether the reader pauses now and then.
     slow: bool,
@@ -64,7 +64,8 @@ pub struct Script {
     largest: usize,
 }
 
-/// Draws a number of bytes from 1 to 10 million. Every order of magnitude is equally likely.
+/// Draws the size of a transfer, from 1 byte to 10 million bytes. Every order of magnitude is
+/// equally likely.
 fn size(state: &mut u64, largest: usize) -> usize {
     let order = random(state) % 8;
     let most = 10usize.pow(order as u32).min(largest);
@@ -100,7 +101,7 @@ impl Script {
         }
     }
 
-    /// The data that one end sends.
+    /// Makes the data that one end of a transfer sends.
     fn data(&self, client: bool) -> Vec<u8> {
         let (bytes, mut state) = if client {
             (self.client_bytes, self.seed ^ 1)
@@ -116,7 +117,7 @@ impl Script {
     }
 
     fn send(&self, stream: &mut TcpStream, data: &[u8]) -> io::Result<()> {
-        // large data is not sent by small writes, which would take too long
+        // do not send much data by small writes, because that would take too long
         let chunk = self.chunk.max(data.len() / 200);
         for (n, part) in data.chunks(chunk).enumerate() {
             if n % self.pause_each == self.pause_each - 1 && n < 400 {
@@ -127,7 +128,8 @@ impl Script {
         Ok(())
     }
 
-    /// Reads until the stream ends with a FIN or an error. Returns the data and the error.
+    /// Reads until the stream ends with a FIN or an error. Returns the data, and the error if there
+    /// was one.
     fn receive(&self, stream: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
         let mut data = Vec::new();
         let mut part = vec![0; if self.slow { 1 << 14 } else { 1 << 18 }];
@@ -144,7 +146,7 @@ impl Script {
         }
     }
 
-    /// Reads and checks all data of the other end, and its FIN.
+    /// Reads and checks all data that the other end sends, and checks that a FIN follows.
     fn receive_all(&self, stream: &mut TcpStream, client_sends: bool) -> Result<(), String> {
         let (data, end) = self.receive(stream);
         end.map_err(|e| format!("after {} bytes: {e}", data.len()))?;
@@ -161,7 +163,12 @@ impl Script {
         let (data, end) = self.receive(stream);
         match end {
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
-            other => return Err(format!("{other:?} after {} bytes, no reset", data.len())),
+            other => {
+                return Err(format!(
+                    "after {} bytes came {other:?}, not a reset",
+                    data.len()
+                ))
+            }
         }
         same(&data, &self.data(client_sends), all)
     }
@@ -202,8 +209,8 @@ impl Script {
             .map_err(|e| e.to_string())
     }
 
-    /// Lets a separate process send all data, and kills it. If `deaf`, the process is killed when
-    /// an answer has arrived that it has not read.
+    /// Lets a separate process send all data, and kills it. With `deaf`, kills the process when an
+    /// answer has arrived that the process has not read.
     fn say_and_be_killed(&self, stream: TcpStream, client: bool, deaf: bool) -> io::Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["writer".to_owned(), self.seed.to_string()])
@@ -224,11 +231,13 @@ impl Script {
         if line == "said\n" {
             return Ok(());
         }
-        Err(io::Error::other("the process that writes has ended"))
+        Err(io::Error::other(
+            "the process that writes the data has ended",
+        ))
     }
 
     pub fn client(&self, mut stream: TcpStream) -> Result<(), String> {
-        // send the seed, and this end's port, which the other end compares
+        // send the seed and this end's port, so that the other end can compare the port
         let port = stream.local_addr().map_err(|e| e.to_string())?.port();
         let head = [&self.seed.to_le_bytes()[..], &port.to_le_bytes()].concat();
         stream.write_all(&head).map_err(|e| e.to_string())?;
@@ -274,7 +283,7 @@ impl Script {
     }
 }
 
-/// The function of the process that is to be killed. Its standard input is the connection.
+/// Runs in the process that will be killed, whose standard input is the connection.
 pub fn writer(words: &[String]) {
     let number = |at: usize| words[at].parse::<u64>().unwrap();
     let script = Script::of(number(0), number(1) as usize);
@@ -294,8 +303,8 @@ pub fn writer(words: &[String]) {
     }
 }
 
-/// Compares received data with the expected data. They must be equal, or if the transfer was cut
-/// off, the received data must be the beginning of the expected data.
+/// Compares received data with the expected data. Both must be equal. If the transfer was cut off,
+/// the received data must be the beginning of the expected data.
 fn same(got: &[u8], sent: &[u8], all: bool) -> Result<(), String> {
     let differs = got.iter().zip(sent).position(|(a, b)| a != b);
     match differs {

@@ -1,5 +1,5 @@
-//! Tests how a proxy starts: with the configured controls, and without privileges that it does not
-//! need.
+//! Tests how a proxy starts: with the configured congestion controls, and without privileges that
+//! it does not need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = tests![
     a_mark_in_use_is_refused_and_its_user_continues,
 ];
 
-/// Values with this name in a thread's /proc status file.
+/// The values under this name in the /proc status files of a process's threads.
 fn said(task: &Path, name: &str) -> Vec<String> {
     let text = fs::read_to_string(task.join("status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -22,7 +22,8 @@ fn said(task: &Path, name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Checks that threads that need capabilities have exactly these, and that all others have none.
+/// Checks that those threads that need capabilities have exactly these, and that all other threads
+/// have none.
 fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     let nobody = run("id", "-u nobody").trim().to_owned();
     let mut names = Vec::new();
@@ -54,7 +55,7 @@ fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     }
 }
 
-/// A set of capabilities of this process.
+/// Reads a set of capabilities of this process.
 fn capabilities(set: &str) -> u64 {
     u64::from_str_radix(&said(Path::new("/proc/self"), set)[0], 16).unwrap()
 }
@@ -86,7 +87,7 @@ fn it_has_given_up_privileges_that_it_does_not_need(lab: &Lab) {
     assert!(!keeper.exists());
     fs::remove_file(&journal).unwrap();
 
-    // a proxy that root does not start cannot reduce its bounding set; systemd reduces it
+    // a proxy that is not started by root cannot reduce its own bounding set, so systemd reduces it
     fs::create_dir_all(folder()).unwrap();
     std::os::unix::fs::chown(folder(), Some(65_534), None).unwrap();
     let proxy = Proxy::start(lab, &wanted(true));

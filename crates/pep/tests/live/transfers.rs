@@ -18,8 +18,8 @@ pub const TESTS: &[Test] = tests![
     every_byte_arrives_despite_packet_loss,
 ];
 
-/// Makes both ends lose one in a hundred of the received packets, but no resets: TCP sends a reset
-/// only once, so an end could miss a lost one even without a proxy.
+/// Makes both hosts drop one in a hundred of the packets that they receive, but no resets. TCP
+/// sends a reset only once, so even without a proxy a lost reset could go unnoticed.
 pub fn lose(lab: &Lab) {
     let rules = "add table inet loss; \
                  add chain inet loss in { type filter hook prerouting priority raw ; }; \
@@ -50,15 +50,17 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
     let port = u16::from_le_bytes(head[8..].try_into().expect("two"));
     let script = Script::of(seed, largest);
     if peer.port() != port {
-        return Err(format!("the client's port is {port}, here it is {peer}"));
+        return Err(format!(
+            "the client's port is {port}, but the server sees {peer}"
+        ));
     }
     script
         .server(stream)
         .map_err(|e| format!("server, {script:?}: {e}"))
 }
 
-/// Makes this many transfers, several at a time, each with its own seed. Returns the descriptions
-/// of failed ones.
+/// Runs this many transfers, several at a time, each with its own seed. Returns descriptions of the
+/// transfers that failed.
 pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> Vec<String> {
     const AT_ONCE: usize = 16;
     let listener: TcpListener = lab.listen(SERVER);
@@ -122,7 +124,7 @@ fn every_byte_arrives_despite_packet_loss(lab: &Lab) {
 fn transfer_all(lab: &Lab, number: usize, largest: usize) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let descriptors = proxy.descriptors();
-    // a further connection must work all the time
+    // an additional connection must work during all transfers
     let (mut near, mut far) = pair(lab, &lab.listen(SERVER));
     let end = AtomicBool::new(false);
     let wrong = thread::scope(|scope| {

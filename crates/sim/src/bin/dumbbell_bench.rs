@@ -4,7 +4,8 @@
 use headway_sim::{Scenario, World};
 use std::time::Instant;
 
-/// The bottleneck's forward link carries full-size data packets, and one SYN and one ACK per flow.
+/// On the bottleneck's forward link each flow sends one SYN, the last ACK of the handshake, and
+/// otherwise full-size data packets.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
                      [--stack NAME] [--rate-bps R] [--router NAME] [--json]";
 
@@ -21,8 +22,8 @@ fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
 }
 
 /// A bottleneck with 50 ms RTT and one bandwidth-delay product of drop-tail buffer (417 packets at
-/// 100 Mbit/s). Each flow has a pair of hosts with 1 Gbit/s, and starts spread over a second. The
-/// forward link may have a router algorithm.
+/// 100 Mbit/s). Each flow has a pair of hosts with 1 Gbit/s access links. The flows' start times
+/// are spread over one second. The forward link may have a router algorithm.
 fn scenario(
     flows: usize,
     duration_s: f64,

@@ -4,7 +4,7 @@
 use super::tcp::{Counters, FirstFlights, LimitedTime, Socket};
 use crate::trace::digest::AtCheckpoint;
 
-/// A connection's handle.
+/// A handle of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Connection(u32);
 
@@ -25,7 +25,7 @@ impl Connection {
 pub(crate) enum Side {
     /// The end that opens the connection.
     Opener = 0,
-    /// The end that listens.
+    /// The end that listens, and so accepts the connection.
     Responder = 1,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ConnectionEnd {
 struct Ends {
     /// Sockets of the opener and of the responder.
     sockets: [u32; 2],
-    /// Flow whose application uses the connection.
+    /// Flow whose application uses this connection.
     owner: u32,
     /// The application's number for the connection.
     tag: u32,
@@ -57,13 +57,13 @@ struct Ends {
 
 const NONE: u32 = u32::MAX;
 
-/// A socket to be created for a connection, and the socket that is its peer.
+/// What is needed to create a socket for a connection, with the socket that is its peer.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub own: u32,
     pub peer: u32,
     pub side: Side,
-    /// Whether the socket belongs to a relay. It then faces the end `side`.
+    /// Whether the socket belongs to a relay. If so, its peer is the end `side`.
     pub relays: bool,
 }
 
@@ -160,13 +160,13 @@ impl Connections {
         acked(connection) && self.relay_of(connection).is_none_or(acked)
     }
 
-    /// The relay on a connection's path.
+    /// The relay's sockets, if a connection's path has a relay.
     pub fn relay_of(&self, connection: Connection) -> Option<Connection> {
         let relay = self.ends[connection.0 as usize].relay;
         (relay != NONE && relay != connection.0).then_some(Connection(relay))
     }
 
-    /// Whether a connection is a relay's pair of sockets.
+    /// Whether a connection stands for the two sockets of a relay.
     pub fn is_relay(&self, connection: Connection) -> bool {
         self.ends[connection.0 as usize].relay == connection.0
     }
@@ -188,7 +188,7 @@ impl Connections {
         &self.sockets[self.ends[connection.0 as usize].sockets[side as usize] as usize]
     }
 
-    /// The end whose sending is recorded in the trace, then the other end.
+    /// The end of which the trace records what it sends, then the other end.
     pub fn sender_first(&self, connection: Connection) -> (&Socket, &Socket) {
         let opener = self.socket_ref(connection, Side::Opener);
         let responder = self.socket_ref(connection, Side::Responder);
@@ -217,7 +217,7 @@ impl Connections {
         (ends.owner, at)
     }
 
-    /// The number of the flow that owns a connection, and the connection's end at the opener.
+    /// The flow that owns a connection, and the end of that connection at the opener.
     pub fn opener(&self, connection: Connection) -> (u32, ConnectionEnd) {
         self.owner_of(self.ends[connection.0 as usize].sockets[0])
     }
@@ -227,7 +227,7 @@ impl Connections {
         self.sockets.len()
     }
 
-    /// Checks every internal relation of the sockets that must hold between events.
+    /// Checks every relation between the sockets' fields that must hold between events.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.sockets.iter().try_for_each(Socket::check_invariants)
     }
@@ -236,7 +236,7 @@ impl Connections {
 /// Totals of a flow's sender over all its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    /// Bytes that the receiving application has read.
+    /// Number of bytes that the receiving application has read.
     pub delivered_bytes: u64,
     pub acked_bytes: u64,
     pub unique_bytes: u64,

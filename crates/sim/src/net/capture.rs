@@ -22,7 +22,7 @@ use std::net::Ipv4Addr;
 const SERVER_PORT: u16 = 5001;
 const CLIENT_PORT: u16 = 40_000;
 
-/// Bytes of a packet's pcapng block in addition to the packet.
+/// Bytes that pcapng adds to each packet.
 const BLOCK_BYTES: usize = 36;
 
 /// Where packets are captured, and the capture file.
@@ -42,15 +42,15 @@ pub(crate) struct Tap {
     written: u64,
 }
 
-/// A packet with its SACK blocks and headers.
+/// A captured packet with its SACK blocks and headers.
 type FullPacket = (Packet, Sacks, Headers);
 
-/// A packet with its time and its interface.
+/// A captured packet with its time and its interface.
 type CapturedPacket = (u64, u32, FullPacket);
 
-/// Name with which a scenario asks for captures at hosts instead of at a link.
+/// Name with which a scenario requests captures at hosts instead of at a link.
 const HOSTS: &str = "hosts";
-/// Name with which a scenario asks for captures of what enters the first link and of what leaves the
+/// Name with which a scenario requests captures of what enters the first link and of what leaves the
 /// second: both directions of the bottleneck, at the senders' side.
 const BOTTLENECK: &str = "bottleneck";
 
@@ -123,8 +123,8 @@ impl Tap {
         self.packets.push((time_ns, interface, whole));
     }
 
-    /// If packets are captured at hosts, captures one that has reached the first router of its
-    /// route. Its time is that at which its host sent it.
+    /// If packets are captured at hosts, captures a packet that has reached the first router of its
+    /// route. The capture has the time at which the packet's host sent it.
     pub fn sent(&mut self, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
@@ -132,7 +132,7 @@ impl Tap {
         }
     }
 
-    /// If packets are captured at hosts, captures one that will reach its host at `time_ns`.
+    /// If packets are captured at hosts, captures a packet that will reach its host at `time_ns`.
     pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
@@ -172,7 +172,7 @@ impl Tap {
     fn write(&mut self, until_ns: u64) {
         self.packets.sort_by_key(|p| p.0);
         let ready = self.packets.partition_point(|p| p.0 <= until_ns);
-        // Reserve exactly this much and no more: it may be most of the free memory.
+        // Reserve exactly as much as is needed, because this may be most of the free memory.
         self.writer.out_mut().reserve_exact(self.file_bytes);
         let mut buffer = Vec::new();
         for (time_ns, interface, whole) in self.packets.drain(..ready) {

@@ -16,7 +16,7 @@ use crate::trace::digest::Digest;
 use crate::trace::record::Tables;
 use headway_algorithms::Monitor;
 
-/// The state that a host may use when it sends.
+/// The parts of a run that a host may use when it sends.
 pub struct Net {
     /// Now, in simulated nanoseconds.
     pub now_ns: u64,
@@ -28,16 +28,16 @@ pub struct Net {
     pub(crate) routes: Vec<Route>,
     /// The links of routes after their first link; see [`Route::link`].
     pub(crate) further: Vec<u32>,
-    /// Tables that the run records.
+    /// Tables that this run records.
     pub tables: Tables,
     pub(crate) record: Record,
-    /// Whether changes of senders' states are needed, for the trace or for the digest.
+    /// Whether anyone needs changes of the senders' states: the trace or the digest.
     pub(crate) follows_senders: bool,
-    /// Sums of the run, if the scenario asks for a digest.
+    /// Sums of the run, if the scenario requests a digest.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
-    /// Times of the first and the last packet at the opener's host, per pair of routes; the pairs
-    /// of flows come before those of relays.
+    /// Times of the first and the last packet at the opener's host, for each pair of routes: first
+    /// the pairs of flows, then those of relays.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
     /// Headers of the packet that a host is processing. Headers that this packet does not carry are
     /// left over from another packet.
@@ -60,7 +60,7 @@ impl Net {
         Packet::ttl(self.routes[packet.route as usize].hops)
     }
 
-    /// Sends a packet over the host's access link.
+    /// Sends a packet over its host's access link.
     #[inline(always)]
     pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
         debug_assert_eq!(packet.headers, 0, "headers need send_with");
@@ -79,7 +79,7 @@ impl Net {
         id
     }
 
-    /// Notes the time, because the opener's host now sends or receives a packet of this route.
+    /// Records the present time as that of the flow's latest packet at the opener's host.
     #[inline]
     pub(crate) fn see(&mut self, route: u32) {
         let now_ns = self.now_ns;
@@ -94,7 +94,7 @@ impl Net {
             .push(at_ns, EventKind::Timer, socket << 3 | number);
     }
 
-    /// Values that the first link of a route publishes to the sending host.
+    /// Values that the first link of a route publishes to the host that sends on it.
     #[cold]
     pub(crate) fn monitor(&self, route: u32) -> Option<Monitor> {
         let first = self.routes[route as usize].link(0, &self.further);
@@ -114,8 +114,9 @@ impl Net {
         }
     }
 
-    /// Sends a packet from its last router to its host. [`Net::cross`] does this for most packets.
-    /// This function handles packets that the last link of their route has disturbed.
+    /// Sends a packet from its last router to its host. Most packets take the path in
+    /// [`Net::cross`] instead; this function is for packets that the last link of their route has
+    /// reordered or duplicated.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];
@@ -175,7 +176,7 @@ impl Net {
         asks
     }
 
-    /// Captures a packet that is offered to a captured link.
+    /// If this link is captured, captures a packet that is offered to it.
     #[cold]
     fn tap_entering(&mut self, id: u32, number: u32) {
         if let Some(tap) = &mut self.tap {
@@ -223,7 +224,7 @@ impl Net {
         self.events.push(arrive_ns, kind, id);
     }
 
-    /// Sends what a link that holds packets can send now, and schedules the next attempt.
+    /// Sends the packets that a link holds and can send now, and schedules the next attempt.
     #[inline(never)]
     pub(crate) fn turn(&mut self, number: u32) {
         loop {
@@ -253,7 +254,8 @@ impl Net {
         }
     }
 
-    /// Reorders or duplicates a packet that has crossed a link, as the link has drawn for it.
+    /// Reorders or duplicates a packet that has crossed a link, by what the link has drawn at
+    /// random for it.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
         let disturbance = self.links[number as usize].disturbance();
@@ -295,7 +297,7 @@ impl Net {
         self.packets.remove(id);
     }
 
-    /// Calls a link's routers at the time that they asked for.
+    /// Calls a link's routers at the time that one of them has set.
     pub(crate) fn tick(&mut self, number: u32) {
         let link = &mut self.links[number as usize];
         if let Some(at_ns) = link.tick(self.now_ns, &mut self.tables) {
@@ -303,7 +305,7 @@ impl Net {
         }
     }
 
-    /// Schedules a call of a link's routers.
+    /// Schedules the next call of a link's routers.
     pub(crate) fn wake_router(&mut self, at_ns: u64, number: u32) {
         self.events
             .push(at_ns.max(self.now_ns), EventKind::Tick, number);

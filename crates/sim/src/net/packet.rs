@@ -12,7 +12,7 @@ pub mod flags {
     pub const PSH: u8 = 0x08;
     /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// ECE: a CE mark arrived; in a SYN or SYN-ACK, ECN is requested or granted.
+    /// ECE: the receiver has got a CE mark; in a SYN or SYN-ACK, ECN is requested or accepted.
     pub const ECE: u8 = 0x40;
     /// CWR: the sender has reduced its window; in a SYN, ECN is requested.
     pub const CWR: u8 = 0x80;
@@ -77,11 +77,11 @@ pub struct Packet {
     pub ip_bytes: u32,
     /// Payload bytes, not counting SYN and FIN.
     pub payload_bytes: u32,
-    /// Socket that receives the packet; for UDP, the flow.
+    /// Number of the socket that receives the packet; for UDP, of the flow.
     pub to: u32,
     /// The packet's flow.
     pub flow: u32,
-    /// The packet's route.
+    /// Number of the packet's route.
     pub route: u32,
     /// Receive window in bytes, not divided by the window scale.
     pub window_bytes: u32,
@@ -154,7 +154,7 @@ const _: () = assert!(size_of::<Packet>() == 64);
 /// The SACK blocks of a packet, newest first. The packet's `n_sack` tells how many are valid.
 pub type Sacks = [SackBlock; 4];
 
-/// All packets of a run.
+/// All packets that are in the network.
 #[derive(Default)]
 pub struct Slab {
     packets: Vec<Packet>,
@@ -184,7 +184,7 @@ impl Slab {
         id
     }
 
-    /// The SACK blocks of a packet.
+    /// The SACK blocks of the packet with this number.
     #[inline]
     pub fn sacks(&self, id: u32) -> Sacks {
         if self[id].n_sack > 0 {
@@ -204,7 +204,7 @@ impl Slab {
         self.headers[at] = *headers;
     }
 
-    /// The headers of a packet.
+    /// The headers of the packet with this number.
     #[inline]
     pub fn headers(&self, id: u32) -> Headers {
         if self[id].headers != 0 {

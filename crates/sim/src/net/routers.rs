@@ -66,8 +66,8 @@ impl Routers {
         Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
     }
 
-    /// Shows every router a packet that is offered to the queue. With `reads` false, routers do not
-    /// see its headers. Returns one verdict for all routers.
+    /// Shows every router a packet that is offered to the queue. If `reads` is false, the packet's
+    /// headers are hidden from the routers. Returns one verdict for all routers.
     #[inline(never)]
     pub fn arrive(
         &mut self,
@@ -130,7 +130,7 @@ impl Routers {
         }
     }
 
-    /// Calls the routers whose time has come. Returns when the next call is due.
+    /// Calls the routers that have asked to be called by now. Returns when the next call is due.
     pub fn tick(&mut self, view: &LinkView, tables: &mut Tables) -> Option<u64> {
         for router in &mut self.list {
             if router.tick_ns.is_some_and(|at_ns| at_ns <= view.now_ns) {

@@ -21,8 +21,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Number of the link that a packet takes after it has crossed `hop` links between routers.
-    /// `all` is the list of [`Built::further`].
+    /// Number of the next link of a packet that has crossed `hop` links between routers. `all` is
+    /// the list of [`Built::further`].
     #[inline]
     pub fn link(&self, hop: u8, all: &[u32]) -> u32 {
         match hop {

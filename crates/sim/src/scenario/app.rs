@@ -25,8 +25,8 @@ pub(crate) trait AppSpec {
         false
     }
 
-    /// Whether the application's transfer, or each part of it, has a known end and so can have a
-    /// deadline.
+    /// Whether it is known when the application's transfer, or each part of it, is complete. Only
+    /// then can it have a deadline.
     fn has_ends(&self) -> bool {
         false
     }
@@ -108,7 +108,7 @@ pub struct Vectors {
     /// The epochs.
     pub epochs: Vec<(u64, u64, u64)>,
     /// Number of epochs on each connection. After its last epoch a connection closes and the next
-    /// opens. Absent: all epochs use one connection.
+    /// connection opens. Absent: all epochs use one connection.
     #[serde(default)]
     pub connections: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! Exchanges from a file, in columns. Connections open when they are due. An exchange can wait for
-//! another one, on any connection.
+//! Exchanges from a file, in columns. Connections open at their start times. An exchange can wait
+//! for another exchange, on any connection.
 
 use super::app::Sessions;
 use super::limits::{bad, ScenarioError, MAX_TIME_NS};
@@ -15,9 +15,10 @@ pub struct Exchanges {
     /// Per exchange: time from the request within which the response should arrive; 0: the flow's
     /// deadline. If the list is empty, all exchanges have the flow's deadline.
     pub deadline_ns: Vec<u64>,
-    /// Per exchange: the exchange whose response and think time must be over before it may begin;
-    /// [`Exchanges::NONE`]: only the one before it on its connection. If the list is empty, no
-    /// exchange waits for one on another connection.
+    /// Per exchange: the index of another exchange, whose response and think time must be over
+    /// before this exchange begins. [`Exchanges::NONE`]: it waits only for the exchange before it
+    /// on its own connection. If the list is empty, no exchange waits for one on another
+    /// connection.
     pub after: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A pair of hosts, their sockets and how they start.
+//! Pairs of hosts, their sockets, and how their flows start.
 
 use super::limits::{
     bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
@@ -9,7 +9,7 @@ use super::App;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A pair of hosts and its application.
+/// A pair of hosts and the application that runs on them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
@@ -61,7 +61,7 @@ pub struct Flow {
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
-    /// Initial rate that the application asks for, in IP bits per second.
+    /// Initial rate that the application requests, in IP bits per second.
     #[serde(default)]
     pub initial_rate_bps: Option<u64>,
     /// Bytes that the application announces before it writes them.
@@ -71,7 +71,7 @@ pub struct Flow {
     #[serde(default)]
     pub stabilize: bool,
     /// Time within which a response should arrive, counted from when its request is sent. For a
-    /// bulk transfer: time within which it should be complete, counted from its start.
+    /// bulk transfer: time from its start within which the transfer should be complete.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
     /// Initial receive window of both ends; absent: the stack profile's.
@@ -88,13 +88,15 @@ pub struct Flow {
     #[serde(default)]
     pub announces_first: bool,
     /// Highest rate, in IP bits per second, that both ends accept when they receive rate requests
-    /// (RFC 4782). Absent: any rate. With less than 80 kbit/s they do not answer requests.
+    /// (RFC 4782). Absent: any rate. If the rate is below 80 kbit/s, the ends do not answer
+    /// requests.
     #[serde(default)]
     pub willing_rate_bps: Option<u64>,
     /// Rate codes that a lying receiver adds to the rate in its responses.
     #[serde(default)]
     pub inflates_codes: u8,
-    /// Whether the receiver invents the nonce in its responses.
+    /// Whether the receiver sends a random nonce in its responses, instead of the nonce that
+    /// arrived.
     #[serde(default)]
     pub forges_nonce: bool,
     /// When the application opens the flow.
@@ -127,7 +129,7 @@ pub struct Relay {
     pub route: Vec<u32>,
     /// Numbers of the links from the other end to the relay.
     pub reverse_route: Vec<u32>,
-    /// Congestion control for what the relay sends to either end; absent: the flow's control.
+    /// Congestion control with which the relay sends to either end; absent: the flow's control.
     #[serde(default)]
     pub control: Option<Control>,
     /// The relay's stack profile; absent: the flow's profile.

@@ -42,8 +42,8 @@ pub struct LinkSpec {
     /// Extra delay of a reordered packet.
     #[serde(default)]
     pub reorder_delay_ns: u64,
-    /// Algorithms of the router before the link, in the order in which packets pass them. A router
-    /// without algorithms only decrements the IP TTL.
+    /// Algorithms of the router that sends on this link, in the order in which packets pass them. A
+    /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<Aqm>,
     /// Whether the link drops packets that have IP options, as some paths do.

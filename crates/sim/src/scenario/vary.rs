@@ -4,7 +4,7 @@
 use super::limits::{ScenarioError, MAX_RATE_BPS};
 use serde::{Deserialize, Serialize};
 
-/// Longest time in a schedule: a year. No sum of its times overflows.
+/// Longest time in a schedule: a year. This limit prevents overflow of sums of times.
 const MAX_TIME_NS: u64 = 366 * 86_400 * 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 const SCHEDULE_HEADER: &str = "time_ns,rate_bps,delay_ns";
@@ -13,7 +13,7 @@ const SCHEDULE_HEADER: &str = "time_ns,rate_bps,delay_ns";
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Vary {
-    /// Steps of rate and delay; the last one applies until the end.
+    /// Steps of rate and delay; the last step applies until the end of the run.
     Schedule {
         /// Start, rate and delay of each step. Times begin at 0 and increase. A rate of 0 means
         /// that the link is down. The last step must have a rate above 0.
@@ -56,8 +56,8 @@ impl From<Step> for [u64; 3] {
     }
 }
 
-/// What is wrong with a variation, and the index of the wrong entry (None: no single entry is
-/// wrong).
+/// What is wrong with a variation, with the index of the wrong entry; None if the fault is not in a
+/// single entry.
 type Wrong = (Option<usize>, &'static str);
 
 impl Vary {
@@ -132,8 +132,8 @@ impl Vary {
         Err(ScenarioError(line))
     }
 
-    /// Longest time that the variation delays a packet: the delay plus the time for which the link
-    /// sends nothing.
+    /// The longest time by which the variation delays a packet: its longest delay plus the longest
+    /// time in which the link sends nothing.
     pub(super) fn longest_ns(&self, delay_ns: u64) -> u64 {
         match self {
             Vary::Schedule { steps } => {

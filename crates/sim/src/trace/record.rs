@@ -5,7 +5,7 @@ use headway_algorithms::RouterInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Stands for "infinite" or "unknown" in a u32 column.
+/// Means "infinite" or "unknown" in a column of type u32.
 pub const NULL_U32: u32 = u32::MAX;
 
 macro_rules! table {
@@ -21,7 +21,7 @@ macro_rules! table {
                 $(self.$column.push($column);)*
             }
 
-            /// Memory of the table's rows.
+            /// Memory that the rows of this table take.
             pub fn bytes(&self) -> usize {
                 0 $(+ self.$column.len() * size_of::<$type>())*
             }
@@ -35,7 +35,7 @@ macro_rules! table {
     };
 }
 
-/// A column of a table.
+/// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Small codes.
@@ -138,7 +138,7 @@ table! {
         /// Size of the IP packet.
         ip_bytes: u32,
         /// Why the packet was not carried: 0 queue full, 1 random loss, 2 early drop, 3 IP options,
-        /// 4 a SYN that asked for ECN.
+        /// 4 a SYN that requested ECN.
         reason: u8,
     }
 }
@@ -151,7 +151,7 @@ table! {
         link: u32,
         /// First drop.
         start_ns: i64,
-        /// When the next packet was accepted, or the end of the run.
+        /// When the queue next accepted a packet, or the end of the run.
         end_ns: i64,
         /// Drops between them.
         dropped_pkts: u32,
@@ -251,7 +251,7 @@ table! {
         link: u32,
         /// When.
         time_ns: i64,
-        /// Flow of the packet; [`NULL_U32`] if the event has no packet.
+        /// Flow of the packet that caused the event; [`NULL_U32`] if no packet did.
         flow: u32,
         /// Index into [`Summary::routers`].
         algorithm: u8,
@@ -281,7 +281,7 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Whether no trace is kept. No rows are then added to any table.
+    /// Whether the run keeps no trace. Then no rows are added to any table.
     pub off: bool,
     /// Sender state.
     pub flow_state: FlowState,
@@ -376,7 +376,7 @@ pub struct FlowSummary {
     pub min_rtt_us: Option<u32>,
     /// Datagrams sent (UDP only).
     pub datagrams: u64,
-    /// Whether both ends agreed on ECN; absent if neither end asked for it.
+    /// Whether both ends negotiated ECN; absent if neither end requested it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
     /// Data packets that arrived with a CE mark; absent if none did.

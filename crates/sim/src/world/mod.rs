@@ -42,7 +42,7 @@ pub struct Outcome {
     pub summary: Summary,
     /// The tables of the trace, without the rows that the caller took during the run.
     pub tables: Tables,
-    /// Sums of the run, if the scenario asks for a digest.
+    /// Sums of the run, if the scenario requests a digest.
     pub digest: Option<digest::Totals>,
     /// The captured packets as a pcapng file.
     pub capture: Option<Vec<u8>>,
@@ -66,7 +66,7 @@ pub struct World {
     events: u64,
 }
 
-/// Returns a stack's profile by name; `field` is the scenario's field that names it.
+/// Returns a stack's profile by its name; `field` is the scenario's field that has this name.
 fn profile_of(field: &str, name: &str) -> Result<&'static Profile, ScenarioError> {
     profile(name).ok_or_else(|| {
         let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
@@ -161,7 +161,8 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
-        // Most events are arrivals of packets. Comparisons find these without an indirect jump.
+        // Most events are arrivals of packets. These comparisons find them without an indirect
+        // jump.
         let kind = event.kind();
         if kind == EventKind::Delivery {
             let packet = self.net.packets[event.id()];
@@ -283,7 +284,7 @@ impl World {
         }
     }
 
-    /// Calls an application with its host.
+    /// Calls one of an application's functions with its host.
     fn with_app(&mut self, flow: u32, act: impl FnOnce(&mut dyn Application, &mut Host)) {
         let mut host = Host {
             net: &mut self.net,
@@ -310,7 +311,7 @@ impl World {
         });
     }
 
-    /// Starts a flow, stops it, or calls its application at a time that the application asked for.
+    /// Starts a flow, stops it, or calls its application at a time that the application has set.
     fn app_event(&mut self, number: u32) {
         let now_ns = self.net.now_ns;
         let flow = &mut self.flows[number as usize];

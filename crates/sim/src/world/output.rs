@@ -42,7 +42,7 @@ impl World {
         std::mem::replace(&mut self.net.tables, fresh)
     }
 
-    /// Passes all counters to the digest, if the digest records counters at this time.
+    /// If the digest records counters at this time, passes all counters to the digest.
     pub(super) fn checkpoint(&mut self, digest: &mut Digest) {
         let now_ns = self.net.now_ns;
         let counters = |number| {

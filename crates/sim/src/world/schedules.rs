@@ -22,7 +22,7 @@ const SIDES: [Side; 2] = [Side::Opener, Side::Responder];
 #[derive(Clone, Copy, Debug)]
 enum Do {
     Write(u64),
-    /// Write only as much as the send buffer has room for, as headwayctl's proxy does.
+    /// Write only as much as the send buffer has room for, as the proxy of headwayctl does.
     Fill,
     Read(u64),
     Close,

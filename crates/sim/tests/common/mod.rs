@@ -1,6 +1,6 @@
 //! Shared parts of the simulator's tests: scenarios, and captures that are read with the readers of
 //! `headway-wire`, which do not depend on the simulator.
-#![allow(dead_code)] // tests/further uses only a part
+#![allow(dead_code)] // not every test program that includes this module uses all of it
 
 use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
@@ -45,7 +45,7 @@ impl CapturedSegment {
     }
 }
 
-/// The routers of a link: one router that answers Quick-Start requests with these tunables. No
+/// The routers of a link: one router that approves Quick-Start requests, with these tunables; no
 /// router if `tunables` is null.
 pub fn answering(tunables: &Value) -> Value {
     if tunables.is_null() {
@@ -273,8 +273,8 @@ impl Reassembly {
     }
 }
 
-/// Tries seeds until the forward link loses `n_lost` packets and `wanted` accepts the outcome.
-/// Tests use this function to lose exactly the packets that they need.
+/// Tries seeds until the forward link loses `n_lost` packets and `wanted` accepts the outcome. With
+/// this function a test loses exactly the packets that it needs.
 pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> bool) -> Trace {
     let mut scenario = scenario.clone();
     let mut quick = scenario.clone();
@@ -312,8 +312,8 @@ impl Trace {
             .filter(|&row| drops.link[row] == 0)
             .map(|row| drops.time_ns[row] as u64)
             .collect();
-        // Packets of different hosts reach the link one after the other, so their times identify
-        // them.
+        // Packets of different hosts reach the link one after the other, so the time of a drop
+        // identifies the packet.
         let is_lost = |s: &&CapturedSegment| s.outbound && times.contains(&s.time_ns);
         let lost = segments.iter().filter(is_lost).cloned().collect();
         Trace {
@@ -371,9 +371,9 @@ impl Trace {
     }
 }
 
-/// Whether a timer of linux-6 with this timeout can fire after `took_ns`. A short timer fires at
-/// the tick of 4 ms after its timeout, a longer one at every eighth or 64th tick (HZ 250;
-/// calc_index).
+/// Whether a timer of linux-6 with this timeout can fire after `took_ns`. Timers fire at ticks of 4
+/// ms (HZ 250). A short timer fires at the first tick after its timeout, a longer timer at the
+/// first eighth or 64th tick after it (calc_index).
 pub fn on_the_wheel(took_ns: u64, timeout_ns: u64) -> bool {
     let grain_ticks = match timeout_ns / MS {
         0..252 => 1,

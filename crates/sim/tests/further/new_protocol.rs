@@ -19,7 +19,7 @@ fn scenario(rate_kbps: u32, tunables: &Value) -> Value {
     scenario
 }
 
-/// IP bits per second through the link between two checkpoints.
+/// IP bits per second that pass the link between two checkpoints.
 fn rate_bps(outcome: &headway_sim::Outcome, from_s: i64, to_s: i64) -> f64 {
     let c = &outcome.tables.link_counters;
     let at = |s: i64| {
@@ -92,7 +92,7 @@ fn a_router_at_the_dequeue_side_sees_packets_leave() {
         panic!("{last:?}");
     };
     assert!(departed > 4000 && arrived - departed <= 1, "{last:?}");
-    // datagrams that carry no request fill the link, so that a queue waits
+    // datagrams without a request fill the link, so that a queue builds up
     let mut full = scenario.clone();
     full["flows"] = json!([{"name": "u", "app":
         {"kind": "cbr", "ip_bytes": 1000, "interval_ns": 200_000}}]);
@@ -149,7 +149,7 @@ fn its_option_is_encoded_on_the_wire_by_its_codec() {
             assert_eq!(info.emit(&fields), bytes);
             let get = |name| info.field(&fields, name).expect("a field");
             if ip.source() == std::net::Ipv4Addr::new(10, 0, 0, 1) {
-                // this packet was captured before the router changed its header
+                // the capture has this packet before the router changed its header
                 assert_eq!((get("rate_Bps"), get("returned_Bps")), (u32::MAX.into(), 0));
                 asking += 1;
             } else {

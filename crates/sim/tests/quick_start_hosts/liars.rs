@@ -4,8 +4,8 @@ use super::{flow, link};
 use crate::common::{asked, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
 
-/// Many connections whose receiver is `receiver` request code 8 over a router that grants
-/// `max_code`. Returns how many receivers are believed and how many are caught lying.
+/// On each of many connections, a receiver that lies as `receiver` says requests code 8 through a
+/// router that grants `max_code`. Returns how many receivers are believed and how many are caught.
 fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
     const RUNS: u64 = 4;
     let flows: Vec<Value> = (0..LIARS / RUNS)
@@ -16,7 +16,7 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
             liar
         })
         .collect();
-    // the router has capacity for the sum of all requests
+    // the router can grant the sum of all requests
     let link = link(
         20,
         10_000,
@@ -38,8 +38,8 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
 
 const LIARS: u64 = 2_000;
 
-/// RFC 4782 section 3.4: a receiver has to guess the unknown part of the nonce, two bits for each
-/// code.
+/// RFC 4782 section 3.4: to claim a higher rate, a receiver has to guess the part of the nonce that
+/// it does not know, two bits for each code.
 #[test]
 fn receivers_that_lie_are_caught_with_the_probability_of_the_unknown_nonce_bits() {
     let honest = judged(6, &json!({}));
@@ -50,7 +50,7 @@ fn receivers_that_lie_are_caught_with_the_probability_of_the_unknown_nonce_bits(
         (6, json!({"inflates_codes": 1}), 1),
         (5, json!({"inflates_codes": 2}), 2),
         (5, json!({"inflates_codes": 3}), 3),
-        // the receiver invents all bits of the nonce up to its code
+        // the receiver guesses all bits of the nonce up to the code that it claims
         (1, json!({"forges_nonce": true}), 1),
         (2, json!({"forges_nonce": true}), 2),
         (1, json!({"inflates_codes": 2, "forges_nonce": true}), 3),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[test]
 fn a_loss_in_the_first_flight_acts_as_if_the_request_had_been_denied() {
-    // The router assumes a capacity of 100 Mbit/s, but the link has 2 Mbit/s.
+    // The router is configured with 100 Mbit/s, but the link has 2 Mbit/s.
     let mut link = link(100, 20, json!({"capacity_kbps": 100_000}));
     link["rate_bps"] = json!(2_000_000);
     let mut one = flow(1, json!({"after_idle": 1}), &json!({}));
@@ -21,7 +21,7 @@ fn a_loss_in_the_first_flight_acts_as_if_the_request_had_been_denied() {
     // after recovery: slow start from the initial window (4.6), up to half of the delivered packets
     assert!((10..=43).contains(&states.cwnd_pkts[recovered]));
     assert!((10..=43).contains(&states.ssthresh_pkts[recovered]));
-    // the sender makes no more requests on this connection
+    // after the loss the sender makes no more requests on this connection
     assert_eq!(asked(&trace.outcome.summary.flows[0], "requests"), 1);
 }
 
@@ -96,7 +96,7 @@ fn with_scharfs_rules_slow_start_continues_after_a_mass_loss() {
             assert_eq!(tables.flow_counters.acked_bytes.last(), Some(&2_500_000));
             let states = &tables.flow_state;
             let lost = states.state.iter().position(|&s| s == 3).expect("a loss");
-            // recovery restores the window before the flight, which then grows
+            // recovery restores the window from before the flight, and this window then grows
             let least = (lost..states.state.len())
                 .take_while(|&i| states.state[i] == 3)
                 .map(|i| states.cwnd_pkts[i])

@@ -38,7 +38,7 @@ fn dumbbell(forward: &Value, flows: &[Value], seconds: u64) -> Value {
     scenario(topology, flows, seconds)
 }
 
-/// Goodput of each flow between two checkpoints, bit/s.
+/// Goodput of each flow between two checkpoints, in bit/s.
 fn goodputs_bps(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
     let counters = &outcome.tables.flow_counters;
     let at = |flow: u32, s: u64| {
@@ -112,7 +112,7 @@ fn flows_of_unequal_round_trips_share_a_dumbbell_equally() {
         let outcome = run(&dumbbell(&forward, &flows, 60));
         let fair_bps = 20e6 * payload_part(option_bytes) / 4.0;
         for bps in goodputs_bps(&outcome, 20, 59) {
-            // 2.5 %: over eight sets of start times, xcp was up to 2.4 % off
+            // the tolerance is 2.5 %: with eight sets of start times, xcp was off by up to 2.4 %
             assert_near(bps, fair_bps, 0.025, name);
         }
         assert_eq!(outcome.tables.drops.time_ns.len(), 0);
@@ -148,7 +148,7 @@ fn xcps_delayed_acks_lose_no_feedback() {
         let outcome = run(&scenario);
         let c = &outcome.tables.flow_counters;
         let bytes: Vec<u64> = (0..c.flow.len()).map(|i| c.delivered_bytes[i]).collect();
-        // the bytes of one tenth of a second in which nine tenths of the link are used
+        // the bytes that the link sends in a tenth of a second at nine tenths of its rate
         let part = 0.9 * 20e6 * payload_part(16) / 8.0 / 10.0;
         let full = bytes.windows(2).position(|w| (w[1] - w[0]) as f64 > part);
         full.expect("it fills the link") as f64 / 10.0
@@ -178,7 +178,7 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_get_it_at_once() {
             assert_near(bps, fair_bps * payload_part(12), 0.02, "a flow");
         }
     }
-    // a flow that joins four others sends as fast as they do within its first second
+    // a flow that joins four others reaches their rate within its first second
     let forward = link(20_000_000, 25, &named_list("rcp"));
     let mut all = vec![flow(&named("rcp")); 5];
     all[4]["start_ns"] = json!(10 * SECOND);
@@ -257,9 +257,9 @@ fn every_kind_of_packet_carries_their_options() {
 const LOT_BPS: u64 = 100_000_000;
 
 /// With round trips of 80 ms and of 240 ms, a window has about a thousand packets. The fair share F
-/// is then exact to less than 1/1000. With 20 and 60 ms the long flow gets 2.4 % less. It gets the
-/// smallest of three routers' window changes, and these are uncertain because windows are whole
-/// packets.
+/// is then exact to less than 1/1000. With 20 and 60 ms the long flow gets 2.4 % less. The long
+/// flow gets the smallest of three routers' window changes, and these changes are uncertain because
+/// windows are whole packets.
 #[test]
 fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     for (name, option_bytes) in PROTOCOLS {

@@ -28,7 +28,7 @@ impl Path {
         }
     }
 
-    /// MPCP whose congestion level is sent in this number of pieces.
+    /// MPCP whose congestion level has this number of pieces.
     fn in_pieces(pieces: u32) -> Path {
         let named = json!({"name": "mpcp", "tunables": {"pieces": pieces}});
         Path {
@@ -74,7 +74,7 @@ impl Path {
     }
 }
 
-/// What is measured in the second half of a run.
+/// Results of the second half of a run.
 #[derive(Debug)]
 struct CapturedSegment {
     utilization: f64,
@@ -199,8 +199,9 @@ fn flows_of_mpcp_get_equal_shares_at_any_rtt() {
     assert!(seen.jain() >= 0.95, "{seen:?}");
 }
 
-/// Runs next to a Reno flow over a link without routers. VCP cannot detect that no router
-/// participates while the queue is almost empty, and grows by less than Reno from small windows.
+/// Runs the control next to a Reno flow, over a link without routers. VCP cannot detect that no
+/// router takes part while the queue is almost empty, and it grows by less than Reno from small
+/// windows.
 #[test]
 fn without_a_router_they_get_no_more_than_a_competing_reno_flow() {
     for (rate_bps, rtt_ms) in [(10_000_000, 50), (100_000_000, 100)] {
@@ -220,7 +221,8 @@ fn without_a_router_they_get_no_more_than_a_competing_reno_flow() {
 fn a_path_that_clears_the_ecn_bits_acts_like_one_without_routers() {
     for (name, path) in all(10_000_000, 50) {
         let mut scenario = path.scenario();
-        // a link clears the ECN bits after the router, so receivers see nothing of the protocol
+        // after the router a link clears the ECN bits, so receivers get no information from the
+        // protocol
         scenario["topology"]["forward"]["routers"] = json!([]);
         scenario["topology"]["forward"]["ecn"] = json!("bleach");
         let seen = CapturedSegment::of(&run(&scenario), &path);
@@ -243,7 +245,7 @@ fn only_data_carries_the_bits_and_ecn_is_not_negotiated() {
         assert!(data.clone().count() > 100 && data.clone().all(|s| s.ecn == 1 && s.len == 1448));
         use headway_wire::TcpFlags;
         assert!(!seen.iter().any(|s| s.has(TcpFlags::ECE)));
-        // ACKs of 60 bytes have timestamps and the option with the feedback
+        // ACKs have 60 bytes, because they contain timestamps and the option with the feedback
         let answers = seen.iter().filter(|s| !s.outbound && s.ip_bytes == 60);
         assert!(answers.count() > 50);
     }

@@ -5,7 +5,8 @@ use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// The paper's controls that read the satellite link's monitor. A separate test covers vcp_pep.
+/// The paper's controls that read the satellite link's monitor, except vcp_pep, which has a
+/// separate test.
 const CONTROLS: [&str; 2] = ["xcp_pep", "mpcp_pep"];
 const RATE_BPS: u64 = 10_000_000;
 const SATELLITE: u32 = 2;
@@ -26,8 +27,8 @@ fn scenario(
     up["routers"] = json!([{"name": "pep-monitor", "tunables": monitor}]);
     let flow = |(i, (start_ms, delay_ms)): (usize, &(u64, u64))| {
         json!({"name": format!("flow {i}"), "app": {"kind": "bulk"}, "control": {"name": "cubic"},
-               // the buffer holds three windows of data, because lost data may wait for its second
-               // retransmission
+               // the send buffer holds three windows, because lost data may have to wait for its
+               // second retransmission
                "send_buffer_bytes": 16_000_000, "receive_window_bytes": 4_000_000,
                "start_ns": start_ms * MS, "extra_delay_ns": delay_ms * MS,
                "relay": {"at_hop": 1, "control": {"name": control}}})
@@ -117,8 +118,8 @@ fn losses_of_the_medium_cost_only_the_lost_packets() {
         let lossy = run(&scenario(control, &[(0, 0)], 0.01, &told(), 90));
         let (clean, of) = (goodputs(&clean, 30, 89)[0], goodputs(&lossy, 30, 89)[0]);
         println!("{control}: goodput {of:.3} of the link at 1 % loss, {clean:.3} without");
-        // data behind a loss that is not yet repaired at the end of the minute is not delivered: a
-        // round trip, 1.4 %
+        // data behind a loss that is not yet repaired at the end of the minute does not count as
+        // delivered: one round trip, 1.4 %
         assert!(of >= 0.98 * clean, "{control}: {of} and {clean}");
         for second in 30..88 {
             let each = used(&lossy, second, second + 1);
@@ -234,8 +235,8 @@ fn a_measured_capacity_follows_the_link_from_10_to_5_to_20_mbps() {
     }
 }
 
-/// If a control gets no values of a monitor, it behaves like Reno: it starts slowly and halves its
-/// window at a loss.
+/// A control that gets no data of a monitor behaves like Reno: it starts with slow start and halves
+/// its window at a loss.
 #[test]
 fn without_a_monitor_it_behaves_like_reno() {
     for control in CONTROLS {
@@ -249,7 +250,7 @@ fn without_a_monitor_it_behaves_like_reno() {
     }
 }
 
-/// Flows that start at these times, in ms. Their receivers advertise their largest window from the
+/// Flows with these start times in ms. Their receivers advertise their largest window from the
 /// start.
 fn beginning(control: &str, starts_ms: &[u64], monitor: &Value) -> Outcome {
     let flows: Vec<_> = starts_ms.iter().map(|&start| (start, 0)).collect();
@@ -292,8 +293,8 @@ fn flows_that_start_together_or_in_short_succession_share_without_a_growing_queu
             assert!(first >= 0.75, "{control}, {starts_ms:?}: {first}");
             assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
         }
-        // if twice the capacity is configured, the queue grows by one round trip of data, for which
-        // it has room
+        // if twice the capacity is configured, a queue of one round trip of data remains; the
+        // buffer has room for this queue
         let double = json!({"rtt_ms": 800, "capacity_kbps": 20_000});
         let outcome = beginning(control, &[0; 8], &double);
         let queue = longest_queue(&outcome, 0, 4);

@@ -14,7 +14,8 @@ pub const INFO: OptionInfo = OptionInfo {
 const REQUEST: u8 = 0;
 const REPORT: u8 = 8;
 
-/// A message from a sender to the routers. Bits that do not fit their field are dropped.
+/// A request from a sender to the routers of the path. Bits that do not fit their field are
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickStart {
     /// Requests a rate.

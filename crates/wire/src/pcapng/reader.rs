@@ -43,7 +43,7 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Time in nanoseconds since 1970; in a simulated capture, since the start of the run.
     pub time_ns: u64,
-    /// The part of the packet that was captured.
+    /// The captured bytes of the packet, perhaps not all.
     pub bytes: &'a [u8],
     /// Original length of the packet.
     pub original_len_bytes: u32,
@@ -60,7 +60,7 @@ pub struct Reader<'a> {
     resolutions: Vec<u8>,
 }
 
-/// The part of a file up to a block's end, and the current position in it.
+/// A part of the file that ends with a block, and the current position in it.
 struct Body<'a> {
     file: &'a [u8],
     at: usize,

@@ -6,7 +6,7 @@ use super::{
 };
 use std::io::{self, Write};
 
-/// Texts about the file's origin in the section header; empty ones are omitted.
+/// Texts in the section header about the origin of the file; empty texts are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section<'a> {
     /// Description of the packets.

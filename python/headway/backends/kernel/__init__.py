@@ -1,4 +1,4 @@
-"""The running kernel: the same controls through eBPF, real sockets, an emulated link.
+"""Runs experiments on the running kernel: controls as eBPF, real sockets, an emulated link.
 
 ``backend`` runs experiments, ``supported`` rejects unsupported ones, and ``room`` decides how many
 run in parallel. ``testbed`` has the hosts and links of a run, ``run`` starts its programs and

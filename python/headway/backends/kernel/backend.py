@@ -1,7 +1,7 @@
-"""The running kernel: the same controls through eBPF, real sockets, an emulated link.
+"""The backend that uses the running kernel: controls as eBPF, real sockets, an emulated link.
 
-Calls headwayctl, which needs root. A run takes its duration in real time. Everything that it sets
-up is removed at its end, even if it is killed.
+Calls headwayctl, which needs root. An experiment of 30 s takes 30 s of real time. Everything that a
+run sets up is removed at the run's end, even if its process is killed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class KernelBackend:
         self._builtin = builtin
 
     def run(self, experiment: Experiment) -> Trace:
-        """Run one experiment; takes its duration and about two seconds."""
+        """Run one experiment, which takes two seconds more than the experiment's duration."""
         check(experiment)
         seconds = Seconds(self.progress, [experiment])
         with Watchdog(self._ctl) as watchdog, self._with_hints([experiment], watchdog):
@@ -69,9 +69,10 @@ class KernelBackend:
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several in order, ``threads`` at a time; 0 means as many as the machine has room for.
+        """Run several experiments in order, ``threads`` at a time.
 
-        Slow links run in parallel, fast ones alone; see ``load``.
+        ``threads`` 0 means as many as the machine has room for: slow links run in parallel, fast
+        links alone; see ``load``.
         """
         for experiment in experiments:
             check(experiment)
@@ -91,7 +92,7 @@ class KernelBackend:
                             self._run, experiment, cancel, watchdog, seconds.of(index)
                         )
                         running[future] = index
-                    # the timeout lets Python handle Ctrl-C
+                    # Python handles Ctrl-C only after wait() returns, so wait() has a timeout
                     done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                     seconds.report(len(running))
                     for future in done:
@@ -137,11 +138,11 @@ class KernelBackend:
             for left_s in _seconds(run.end_ns, cancel):
                 run.check()
                 elapsed(experiment.duration / 1e9 - left_s)
-                if run.is_over():  # all files have arrived
+                if run.is_over():  # all programs have ended
                     elapsed(experiment.duration / 1e9)
                     break
             run.finish()
-            # the log is complete only after the emulator has ended
+            # the emulator's log of packets is complete only after the emulator has ended
             testbed.down()
             return run.trace(experiment, self.key(experiment), builtin=self._builtin)
 
@@ -192,7 +193,7 @@ class KernelBackend:
 
 
 def _quietly(action: Callable[[], object]) -> None:
-    # fails if the control or testbed to be removed does not exist
+    # the action removes a control or a testbed; it fails if that does not exist
     with contextlib.suppress(HeadwayError):
         action()
 

@@ -1,7 +1,7 @@
 """Temporary folders of runs on the kernel; their names identify the process that uses them.
 
-A run that was killed cannot remove its folder, so the next run does. Names contain what no later
-process can have: the boot ID, the PID namespace, the PID and the start time of the process.
+A run that was killed cannot remove its folder, so the next run removes it. A folder's name contains
+the boot ID, the PID namespace, the PID and the start time of its process; together they are unique.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def remove_left_behind() -> None:
 def _is_dead(boot: str, namespace: int, pid: int, started: int) -> bool:
     if boot != _boot():
         return True
-    # processes of another PID namespace are not visible here, so they count as alive
+    # /proc does not show processes of another PID namespace, so they count as alive
     return namespace == _pid_namespace() and _started(pid) != started
 
 
@@ -57,11 +57,11 @@ def _pid_namespace() -> int:
 
 
 def _started(pid: int) -> int | None:
-    """When the process started; None if it does not exist or is a zombie."""
+    """When process ``pid`` started; None if the process does not exist or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    # the program's name, in parentheses, may contain spaces and parentheses
+    # /proc/PID/stat has the name in parentheses; the name may contain spaces and parentheses
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[_START_FIELD - 3])

@@ -20,14 +20,14 @@ from headway.errors import HeadwayError, KernelCannotError
 
 PROGRAM = "headwayctl"
 VARIABLE = "HEADWAYCTL"
-"""Environment variable with the program's path, which has priority over the PATH."""
+"""Environment variable with the path of headwayctl. It has priority over the PATH."""
 
 _KERNEL_CANNOT = 3
 _TIMEOUT_S = 60.0
 
 
 def find() -> Path | None:
-    """The program, from the environment variable, next to this Python, or on the PATH."""
+    """Find headwayctl: in the environment variable, next to this Python, or on the PATH."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named) if os.access(named, os.X_OK) else None
@@ -62,7 +62,7 @@ def unusable() -> str | None:
 
 
 class Headwayctl:
-    """The program headwayctl. Raises KernelCannotError if it cannot run experiments here."""
+    """The program headwayctl. Raises KernelCannotError if this machine cannot run experiments."""
 
     def __init__(self) -> None:
         reason = unusable()
@@ -73,7 +73,10 @@ class Headwayctl:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the program's file without its commit. The keys of results contain the hash."""
+        """A hash of headwayctl's file, without the commit in it.
+
+        The keys of results contain the hash.
+        """
         program = STAMP.sub(b"", Path(self.path).read_bytes())
         return hashlib.sha256(program).hexdigest()[:16]
 
@@ -87,7 +90,7 @@ class Headwayctl:
                 timeout=timeout_s,
                 check=False,
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # only this process handles Ctrl-C
+                start_new_session=True,  # the child gets no Ctrl-C; this process does
             )
         except subprocess.TimeoutExpired:
             raise HeadwayError(
@@ -123,7 +126,7 @@ def _shown(arguments: Sequence[str]) -> str:
 
 
 class Child:
-    """A child process that prints "ready" once it is, and a JSON summary when it ends."""
+    """A child process that prints "ready" after its set-up, and a JSON summary when it ends."""
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
@@ -155,12 +158,12 @@ class Child:
         return self._process.poll() is not None
 
     def interrupt(self) -> None:
-        """Send SIGTERM, so that the program ends in order."""
+        """Send SIGTERM, so that the program can clean up before it ends."""
         if self._process.poll() is None:
             self._process.terminate()
 
     def result(self, timeout_s: float) -> Mapping[str, Any]:
-        """Wait for the program's summary. Raises HeadwayError if it fails or does not end."""
+        """Wait for the program's summary. Raises HeadwayError if the program fails or hangs."""
         try:
             out, errors = self._process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -189,7 +192,7 @@ class Watchdog:
     """A program that cleans up if this process cannot, for example because it was killed.
 
     This process registers each testbed, control and set of hints before creating it. If the context
-    ends in order, this process writes "done" to a pipe, and the watchdog exits. If the pipe closes
+    ends normally, this process writes "done" to a pipe, and the watchdog exits. If the pipe closes
     without "done", the watchdog removes the registered objects that still exist.
     """
 

@@ -1,9 +1,10 @@
 """Hints while experiments run: the first process that needs them attaches them, the last detaches.
 
-Several processes may run experiments at once, but hints belong to the machine. Each process holds a
-shared lock; a process that gets it exclusively is the only one. The lock file records whether a
-backend attached the hints, so that hints attached by a user stay. headwayctl's watchdog uses the
-same lock.
+Hints are socket options that tell TCP what an application will send. Several processes may run
+experiments at once, but a machine has only one set of hints. Each process holds a shared lock on a
+file; a process that gets the lock exclusively is the only one that uses hints. The lock file
+records whether a backend attached the hints, so that hints attached by a user stay. headwayctl's
+watchdog uses the same lock.
 
 The file is in /run, where only root can create files, and only root can open it. Any process that
 can open it could hold the lock, and block all runs.
@@ -57,7 +58,8 @@ def hints_attached(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
                 attached_here = os.pread(lock, len(_ATTACHED_HERE), 0) == _ATTACHED_HERE
                 os.truncate(lock, 0)
                 if attached_here:
-                    with contextlib.suppress(HeadwayError):  # another process detached the hints
+                    # another process may have detached the hints
+                    with contextlib.suppress(HeadwayError):
                         ctl.run("hints", "detach", "--keep-defaults")
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -71,7 +73,7 @@ def attach_if_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
     Another process may have detached them since the last run.
     """
     with socket.socket() as probe:
-        # tests the cgroup of this process: hints of another cgroup do not help here
+        # setting a hint on a socket fails if no hints are attached in this process's cgroup
         accepted = sockets.hint(probe, data_volume_bytes=1)
     if not accepted:
         watchdog.register("hints")
@@ -95,7 +97,8 @@ def _open_and_lock(path: Path) -> int:
                 os.truncate(lock, 0)  # drop the note of an earlier process that was killed
             else:
                 _wait_for_lock(lock, fcntl.LOCK_SH, path)
-            # the previous holder may have removed the file; a lock on it would have no effect
+            # the previous holder may have removed the file; a lock on a removed file would have no
+            # effect
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), path.lstat()):
                     return lock

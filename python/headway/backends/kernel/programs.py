@@ -40,7 +40,7 @@ def port_of(index: int) -> int:
 
 
 def _hint_values(flow: Flow, end: str) -> dict[str, int]:
-    """The hints that an end ("client" or "server") sets before its connection opens.
+    """The hints that the client or server (``end``) sets before its connection opens.
 
     As in the simulator, the end that sends more sets rate and volume. With ``announces`` or
     ``announces_first`` each end announces the volume that it will send. The end that responds, or
@@ -54,7 +54,7 @@ def _hint_values(flow: Flow, end: str) -> dict[str, int]:
         values["data-volume"] = sum(epoch[end == "server"] for epoch in announced)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         values["data-volume"] = flow.app.size
-    # for a Site, the browser sends its deadline in an HTTP header
+    # a Site's deadline needs no hint: the browser sends it in an HTTP header
     if (end == "server") == isinstance(flow.app, _RESPONSE_APPS) and not isinstance(flow.app, Site):
         values["deadline"] = flow.deadline
     return {name: value for name, value in values.items() if value}
@@ -108,7 +108,7 @@ class Programs:
 
     @property
     def end_ns(self) -> int:
-        """When the run ends, unless all transfers are done earlier."""
+        """Time at which the run ends at the latest; it ends earlier if all transfers are done."""
         return self.start_ns + self.experiment.duration
 
     def receiver(self, index: int, flow: Flow) -> list[str]:
@@ -163,7 +163,7 @@ class Programs:
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _received_option(self, index: int, flow: Flow, end: str) -> list[str]:
-        """The option that makes the end with the most received data record what it receives."""
+        """The option to record received data, for the end that receives the most data."""
         counts = "client" if server_sends_more(flow) else "server"
         return ["--received", str(self.folder / f"received{index}")] if end == counts else []
 
@@ -189,7 +189,7 @@ class Programs:
                 "--received", str(self.folder / f"received{index}"),
             ]  # fmt: skip
         if isinstance(flow.app, Vectors | Exchanges):
-            # exchanges of connections that are open at ``stop_ns`` continue, as in the simulator
+            # connections that are open at ``stop_ns`` continue their exchanges, as in the simulator
             end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
             return [
                 *self._program("vectors-client"), "--address", to,

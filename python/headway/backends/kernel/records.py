@@ -71,14 +71,14 @@ SAMPLE = np.dtype(
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
-_WIDEST_WINDOW_PKTS = 1 << 20  # HW_NO_WINDOW_PKTS of algorithms/port/bpf/control.h
+_WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
-_STALL_NS = 50_000  # longer than the usual delay of waking up the emulator
+_STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
-    """The records of a file, shape (n,). Raises HeadwayError if the last one is incomplete."""
+    """The records of a file, shape (n,). Raises HeadwayError if the last record is incomplete."""
     dtype = np.dtype(dtype)
     if path.stat().st_size % dtype.itemsize:
         raise HeadwayError(f"{path.name}: ends within a record; was its writer killed?")
@@ -156,7 +156,7 @@ class PacketLog:
         return chosen
 
     def _leave_ns(self, rows: Records) -> Ints:
-        """When packets left the queue, or when they arrived if the queue dropped them."""
+        """When packets left the queue, or arrived, if the queue dropped them on arrival."""
         leave: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
         return leave
 
@@ -188,7 +188,8 @@ class PacketLog:
             {
                 "link": np.full(int(inside.sum()), link),
                 "time_ns": times[inside],
-                # the log may have a departure before an arrival at the same time: a queue below 0
+                # at equal times the log may list a departure before the arrival; then the queue
+                # would be below 0
                 "queue_bytes": np.maximum(bytes_[inside], 0),
                 "queue_pkts": np.maximum(pkts[inside], 0),
             },
@@ -265,7 +266,7 @@ class PacketLog:
         )
 
     def stalls_ns(self, link: int) -> list[list[int]]:
-        """Intervals [start, end] in ns in which due packets waited for the emulator to run."""
+        """Intervals [start, end] in ns in which packets were due but the emulator did not run."""
         rows = self.rows[(self.rows["link"] == link) & (self.rows["delivered_ns"] > 0)]
         rows = rows[rows["delivered_ns"] - rows["due_ns"] >= _STALL_NS]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
@@ -296,7 +297,7 @@ class PacketLog:
         return np.asarray(np.rint(queued / 1000), dtype=np.int64)
 
     def marks(self, flow: int, link: int) -> int:
-        """Number of a flow's packets that the link marked with CE and did not drop."""
+        """How many of a flow's packets the link marked with CE and did not drop."""
         rows = self.rows[(self.flow == flow) & self._of(link)]
         return int(((rows["flags"] & _MARKED) != 0).sum())
 
@@ -354,7 +355,7 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
 
 
 def has_unknown_ssthresh(samples: Records) -> bool:
-    """Whether ssthresh of a flow ever had a value that no control returns.
+    """Whether a flow's ssthresh had a value that no control returns: then the kernel skipped it.
 
     If the kernel skips a program, the return value is whatever the register contains, such as the
     low half of a pointer.
@@ -376,7 +377,7 @@ def _last_before(rows: Records, changes: Records) -> Ints:
     first_ns = min(rows["time_ns"].min(initial=2**62), changes["time_ns"].min())
 
     def keys(records: Records) -> Ints:
-        # times have 44 bits: 2^44 ns are five hours
+        # the low 44 bits of a key are the time: 2^44 ns are five hours
         place = np.searchsorted(known, _connection(records))
         return np.asarray((place << 44) + records["time_ns"] - first_ns)
 
@@ -393,7 +394,7 @@ def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
     """Rows of ``backoffs``: the sender entered recovery, timeout or CWR, or undid a reduction."""
     kinds = {_RECOVERY: 0, _LOSS: 1, _CWR: 2}
     rows: list[tuple[int, int, int, int]] = []
-    entered: dict[int, int] = {}  # ssthresh of connections in one of these states
+    entered: dict[int, int] = {}  # ssthresh when a connection entered such a state
     changes = samples[samples["kind"] == CA_STATE]
     changes = changes[np.argsort(changes["time_ns"], kind="stable")]
     for connection, record in zip(_connection(changes).tolist(), changes, strict=True):
@@ -403,7 +404,8 @@ def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
             rows.append((time_ns, kinds[state], int(record["prior_cwnd_pkts"]), ssthresh))
             entered[connection] = ssthresh
         else:
-            # ssthresh is above its value at the start of the reduction only after an undo
+            # if ssthresh is above its value at the start of the reduction, the sender undid the
+            # reduction
             if ssthresh > entered.get(connection, ssthresh):
                 rows.append((time_ns, 3, int(record["cwnd_pkts"]), ssthresh))
             if state != _DISORDER:
@@ -434,8 +436,8 @@ def tcp_counters(
     """Rows of ``flow_counters`` of a TCP flow, summed over its connections.
 
     ``received`` has the receiver's rows (time, bytes). ``final`` is TCP_INFO at the end of the
-    flow, used for the last checkpoint. ``syns`` is 1 if the recorded end called connect(): Linux
-    counts its SYN as an acknowledged byte.
+    flow, used for the last checkpoint. ``syns`` is 1 if the recorded end called connect(), because
+    Linux counts the SYN of that end as an acknowledged byte.
     """
     at = np.asarray(checkpoints_ns, dtype=np.int64)
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]

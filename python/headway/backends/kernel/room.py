@@ -11,19 +11,19 @@ from headway.mechanisms import gateway
 from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
-"""Called about twice a second with three times in seconds: the sum of what all runs have done, the
-sum of all runs' durations, and the time left until the last run ends."""
+"""Called about twice a second with three times in seconds: the sum of the times that all runs have
+completed, the sum of all runs' durations, and the time left until the last run ends."""
 
 _ROOM_BPS_PER_CORE = 13_500_000
 """Highest sum of ``load`` of parallel runs. Measured on two cores: 24 links of 1 Mbit/s with six
 flows each use 0.6 cores, 36 links use 0.9. With 36 links, packets left late by 12 us on average;
-one in a hundred was late by more than 0.2 ms. A packet takes 12 ms."""
+one in a hundred was late by more than 0.2 ms. A packet's transmission takes 12 ms at 1 Mbit/s."""
 _RUN_BPS = 20_000
 _FAST_BPS = 10_000_000
 MOST_CONCURRENT = 64
 """Most runs in parallel, since each run has a dozen processes."""
 SETUP_S = 3.0
-"""Approximate time of a run in addition to its duration."""
+"""Approximate time that a run's set-up and removal take, in addition to its duration."""
 
 
 class Seconds:
@@ -65,13 +65,13 @@ def load(experiment: Experiment) -> float:
     of 10 Mbit/s do not run in parallel, but 24 links of 1 Mbit/s do.
     """
     if any(map(sends_header, experiment.flows)):
-        return math.inf  # on one machine, only one control at a time can send a protocol's header
+        return math.inf  # run alone: only one control per machine can send a header
     rate = max(link.rate for link in gateway.links(experiment))
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 
 def has_room(running: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
-    """Whether ``experiment`` may run in parallel with those in ``running``."""
+    """Whether ``experiment`` may run in parallel with the experiments in ``running``."""
     if threads or not running:
         return len(running) < max(threads, 1)
     room_bps = _ROOM_BPS_PER_CORE * len(os.sched_getaffinity(0))

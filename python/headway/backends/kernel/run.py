@@ -39,12 +39,12 @@ from headway.versions import versions
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _SETUP_WEB_NS = 2_000_000_000
-"""Time for the first client of Web pages to load its Python modules."""
+"""Time that the first client of Web pages needs to load Python modules."""
 _SETUP_PER_WEB_NS = 250_000_000
 """Additional time for each further client of Web pages, because all load at the same time."""
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
-"""The trace notes an exchange that begins later than this after its due time."""
+"""An exchange that begins later than this after its due time gets a note in the trace."""
 
 
 class Run:
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def end_ns(self) -> int:
-        """When the run ends, unless all transfers are done earlier."""
+        """Time at which the run ends at the latest; it ends earlier if all transfers are done."""
         return self.start_ns + self._experiment.duration
 
     def start(self) -> None:
@@ -178,7 +178,7 @@ class Run:
             self._proxy.check()
 
     def is_over(self) -> bool:
-        """Whether all programs have ended, and their last packets have arrived."""
+        """Whether all programs have ended, and the last packets have had time to arrive."""
         programs = [
             *self._senders.values(),
             *(child for index, child in self._receivers.items() if not self._is_web(index)),
@@ -365,7 +365,7 @@ class Run:
         )
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:
-        """When the last byte of a bulk transfer with a size was read; None if it never was."""
+        """When the receiver read a sized bulk transfer's last byte; None if it did not."""
         received = self._received[index]
         size = flow.app.size if isinstance(flow.app, Bulk) else None
         if size is None or received.get("last_ns") is None or received["received_bytes"] < size:
@@ -477,7 +477,7 @@ def _link_tables(
             ),
         )
     }
-    # routers in the kernel record no events, only counters
+    # in the kernel, router algorithms record counters but no events, so this table is empty
     tables["router_events"] = records.empty("router_events")
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:

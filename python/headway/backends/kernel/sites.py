@@ -15,8 +15,8 @@ from headway.errors import KernelCannotError
 from headway.experiment import Site
 
 _FPS = 4
-"""Frames per second of a city's page. The processor draws the frames; at a higher rate too little
-of its time would be left for the network."""
+"""Frames per second of a city's page. The CPU draws the frames. At a higher rate it would have too
+little time left for the network."""
 SETUP_NS = 6_000_000_000
 """Time for a browser to start on a busy machine."""
 

@@ -47,7 +47,7 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
 
 
 def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
-    """Raise HeadwayError for an unsupported application, or unsupported options of one."""
+    """Raise HeadwayError for an application, or its options, that this backend does not support."""
     for app, why in _UNSUPPORTED_APPS.items():
         if isinstance(flow.app, app):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")

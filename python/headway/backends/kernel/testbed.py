@@ -46,24 +46,29 @@ linux-6."""
 
 _LEAST_RECEIVE_BYTES = 131_072
 _BUFFER_PER_WINDOW = 2
-"""Bytes of receive buffer per byte of window, before Linux has received a segment."""
+"""Linux reserves this many bytes of receive buffer per byte of window before the first segment."""
 _MSS_BYTES = {True: 1448, False: 1460}
-"""Unit of a route's first window (initrwnd) in Linux, with and without timestamps."""
+"""Bytes per unit of a route's option initrwnd (first receive window), with and without TCP
+timestamps."""
 
 
 def _emulated(link: dict[str, Any]) -> dict[str, Any]:
-    """A link for the emulator, without routers, which are programs at the hosts' devices."""
+    """The emulator's fields of a link.
+
+    Router algorithms are eBPF programs at the hosts' devices instead.
+    """
     return {name: value for name, value in link.items() if name != "routers"}
 
 
 def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
-    """Both directions of a hop, for the emulator."""
+    """The emulator's fields of a hop's two directions."""
     return {way: {"link": _emulated(hop[way])} for way in ("forward", "reverse")}
 
 
 _REAL_TIME_BPS = 200_000_000
 """Highest rate of a link at which the hosts' programs run with real-time priority. The emulator has
-the same limit (crates/emulator/src/config.rs). Below it, cores are idle part of the time."""
+the same limit (crates/emulator/src/config.rs). Below this rate, cores are idle part of the time, so
+real-time programs do not starve others."""
 
 
 def is_real_time(experiment: Experiment) -> bool:
@@ -171,7 +176,7 @@ class Testbed:
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
         link, ground = gateway.fields_of_legs(experiment)
-        # a packet crosses an access link at each end
+        # a packet crosses two access links, the sender's and the receiver's
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
@@ -211,7 +216,7 @@ class Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # an earlier error is more useful than one of the removal
+        # if the removal fails, keep the earlier error of the run, which is more useful
         with contextlib.suppress(HeadwayError):
             self.down()
 
@@ -223,12 +228,12 @@ class Testbed:
             self.summary = removed["summary"] or {}
 
     def begin(self, start_ns: int) -> None:
-        """Start the schedules of links that vary at this time (CLOCK_MONOTONIC)."""
+        """Start the schedules of varying links at ``start_ns`` (CLOCK_MONOTONIC)."""
         if any("vary" in self._config[way]["link"] for way in ("forward", "reverse")):
             self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
 
     def host(self, flow: Flow, side: str) -> str:
-        """The name of the flow's host on its "left" (the opener's side) or "right"."""
+        """The name of the flow's host on side "left" (the opener's) or "right"."""
         there = gateway.side(self._experiment, side)
         return f"{there}{self._sides.index(_side(flow)) + 1}"
 
@@ -254,7 +259,7 @@ class Testbed:
         return name
 
     def offloads(self) -> Mapping[str, bool]:
-        """Offloads of the hosts' devices, by ethtool's names; the same on all hosts."""
+        """Offloads of the hosts' network devices, by ethtool's names; the same on all hosts."""
         offloads: Mapping[str, bool] = self._hosts["left1"]["offloads"]
         return offloads
 
@@ -287,7 +292,8 @@ class Testbed:
                 if options:
                     self._change_routes(host, options)
                 if side.packets_apart:
-                    # each packet gets its own header, as in the simulator
+                    # without segmentation offload, each packet gets its own protocol header, as in
+                    # the simulator
                     self.run_on(host, "ip", "link", "set", "dev", "hw0", "gso_max_segs", "1")
 
     def _change_routes(self, host: str, options: list[str]) -> None:

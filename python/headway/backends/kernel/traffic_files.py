@@ -1,7 +1,8 @@
 """Applications that the kernel backend converts to files of exchanges for the traffic programs.
 
-A pair's share of a workload, and vectors on several connections, are known before the run, so a
-file can describe them. This module rejects what a file cannot express.
+These applications are ``sessions`` (a host pair's part of a workload) and ``vectors`` on several
+connections. Their exchanges are known before the run, so a file can describe them. This module
+rejects what a file cannot express.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def announces_error(name: str) -> str:
 
 
 def with_exchange_files(experiment: Experiment, folder: Path) -> Experiment:
-    """The experiment with such applications replaced by files of exchanges in ``folder``."""
+    """The experiment with sessions and vectors replaced by files of exchanges in ``folder``."""
     if not any(map(needs_file, experiment.flows)):
         return experiment
     flows = list(experiment.flows)
@@ -91,7 +92,7 @@ def start_after_handshake(rows: Ints, played: Flow, opened_ns: Mapping[int, int]
     counts = played.app.table().exchanges.astype(np.int64)
     firsts = np.cumsum(counts) - counts
     ports = FIRST_PORT + np.arange(counts.size)
-    if counts.size == 1:  # a single connection has an arbitrary port
+    if counts.size == 1:  # a client with a single connection uses an arbitrary port
         ports = np.array(list(opened_ns)[:1], dtype=np.int64)
     opened = np.array([opened_ns.get(port, 0) for port in ports.tolist()] or [0], dtype=np.int64)
     own = np.searchsorted(firsts, rows[:, 0], side="right") - 1
@@ -109,7 +110,7 @@ def _table(flow: Flow, start_ns: int) -> ExchangeTable:
 
 
 def _sequential_connections(app: Vectors) -> ExchangeTable:
-    """Successive connections: each opens when the exchanges of the previous one are over."""
+    """The file for successive connections: each opens when the previous one's exchanges end."""
     epochs = np.array(app.epochs, dtype=np.uint64)
     counts = np.array(app.connections, dtype=np.int64)
     firsts = np.cumsum(counts) - counts
@@ -129,9 +130,10 @@ def _sequential_connections(app: Vectors) -> ExchangeTable:
 
 
 def _no_exchange(duration_ns: int) -> ExchangeTable:
-    """The file of a pair without sessions.
+    """The file of a host pair without sessions.
 
-    A file needs at least one exchange, so this file has one that begins after the run's end.
+    A file needs at least one exchange, so this file has an exchange that begins after the run's
+    end.
     """
     nothing = workloads.from_vectors([[(1, 0, 0)]], [duration_ns // 1000 + 1])
     return workloads.exchanges_of(nothing)

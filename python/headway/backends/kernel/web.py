@@ -20,7 +20,7 @@ _MOST_REQUEST_BYTES = 8_000
 
 
 def server(app: Pages, flow: Flow, at: str, control: str, folder: Path) -> Sequence[str]:
-    """The command of a flow's server; with a deadline, the proxy handles it in front of nginx."""
+    """The command of a flow's server: nginx, or with a deadline the proxy in front of nginx."""
     sizes = folder / "sizes"
     folder.mkdir()
     sizes.write_text("".join(f"{size}\n" for size in app.table().response_bytes.tolist()))

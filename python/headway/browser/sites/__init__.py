@@ -1,9 +1,9 @@
 """Sites that a browser visits on the testbed: their files are generated, not stored.
 
-A site is a folder of files to serve. Its module generates them from its sources and from named
-random streams. With the same versions of the libraries that draw and compress its pictures, the
-site is the same on every machine. ``objects.json`` lists its objects: their numbers are the epochs
-of a trace's responses.
+A site is a folder of files to serve. The site's module generates them from source files and from
+seeded random streams. With the same versions of the libraries that draw and compress its pictures,
+the site is the same on every machine. ``objects.json`` lists the site's objects. An object's number
+is the ``epoch`` of its response in a trace.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ Name = Literal["map", "city"]
 NAMES: tuple[Name, ...] = get_args(Name)
 OBJECTS = "objects.json"
 REQUEST_BYTES, HEAD_BYTES = 450, 250
-"""Approximate sizes of Chromium's request and of nginx's response header."""
+"""Approximate sizes in bytes of Chromium's request and of nginx's response header."""
 _SOURCES = Path(__file__).parent
 _KEPT_S = 86_400
-"""A site that was generated from other sources is kept for this time after its last use, because a
-run of another checkout may be serving it."""
+"""A site that was generated from other sources is deleted this long after its last use, not
+earlier, because a run of another checkout may be serving it."""
 
 
 @dataclass(frozen=True)
 class Object:
     """An object of a site: its path on the server, its size, and the object that reveals it.
 
-    ``within`` is the object that contains it, as a pack contains a tile; None if it is a file.
+    An object reveals another if its content refers to the other. ``within`` is the object that
+    contains it, as a pack contains a tile; None if the object is a file.
     """
 
     path: str
@@ -98,7 +99,7 @@ def objects_of(folder: Path) -> list[Object]:
 
 
 def pages() -> PageTable:
-    """The map as a page for ``headway.Pages``: its objects, and what reveals each.
+    """The map as a page for ``headway.Pages``: its objects, and what reveals each object.
 
     A city is not a page, because its requests depend on the visitor's position. Raises
     HeadwayError.

@@ -1,8 +1,8 @@
-"""The city: four quarters of glTF tiles with their textures, near and far, and a program for them.
+"""Generates the site ``city``: glTF tiles of four districts, and the script that shows them.
 
 The thesis' client fetched models of cities, the largest of more than 80 MB (section 7.2.3). They
-are not published, so this module generates models of houses whose walls are pictures. The tiles of
-a quarter are sent as one pack, like the response of the thesis' server to a change of the view: one
+are not published, so this module generates models of houses whose walls are pictures. The server
+sends the tiles of a district as one pack, as the thesis' server answered a change of the view: one
 line of JSON with names and sizes, then the files. Textures are not compressed, so that the network
 and not decoding takes the time.
 """
@@ -43,7 +43,7 @@ _LIGHT = np.array([0.95, 0.62, 0.5, 0.8, 0.75], dtype=np.float32)
 
 @dataclass(frozen=True)
 class Quarter:
-    """A quarter of the city: its position, tiles per side, texture size in pixels, and houses."""
+    """A district of the city: its position, tiles per side, texture size in pixels, and houses."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ QUARTERS = (
     Quarter("towers", "Towers", (2100, 0), 8, 664, 28, 250, (58, 70, 92)),
     Quarter("gardens", "Gardens", (3300, -300), 3, 400, 6, 12, (104, 104, 88)),
 )
-"""The city's quarters; their files have about 8, 18, 85 and 4 MB."""
+"""The city's four districts; their files have about 8, 18, 85 and 4 MB."""
 
 
 def make(folder: Path) -> list[Object]:
@@ -119,7 +119,7 @@ def _install(program: Path) -> None:
 
 
 def _tiles(quarter: Quarter, size_px: int) -> Iterator[bytes]:
-    """The tiles of a quarter, row by row. The houses do not depend on ``size_px``."""
+    """The tiles of a district, row by row. The houses do not depend on ``size_px``."""
     draw = Stream(f"city/{quarter.name}")
     for row in range(quarter.tiles):
         for column in range(quarter.tiles):
@@ -133,7 +133,7 @@ def _tiles(quarter: Quarter, size_px: int) -> Iterator[bytes]:
 def _houses(
     quarter: Quarter, offset: npt.NDArray[np.float64], off_centre: float, draw: Stream
 ) -> Mesh:
-    """A block of houses around a yard, higher towards the quarter's middle."""
+    """A block of houses around a yard, higher towards the middle of the district."""
     room_m = (TILE_M - STREET_M) / 2
     per_side = 4
     step = 2 * room_m / per_side

@@ -1,8 +1,8 @@
-"""The map: scripts and tiles like those of OpenStreetMap's page in 2009, 1.5 MB in all.
+"""Generates the site ``map``: scripts and tiles as on OpenStreetMap's page in 2009, 1.5 MB.
 
 The thesis mirrored that page (section 7.1.3): several large scripts are loaded first, one after the
-other, then the tiles. Its files are not published, so the sizes here are chosen; those of scripts
-follow the libraries of such pages, Prototype and OpenLayers. The town does not exist.
+other, then the tiles. The thesis' copy is not published, so we chose the sizes; the scripts have
+the sizes of Prototype and OpenLayers, libraries that such pages use. The town does not exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SCRIPTS_BYTES = {
 ACROSS, DOWN, TILE_PX = 7, 5, 256
 _SEED = 2009
 _STEP = 5
-"""Step between the levels of a colour. Fewer shades at edges give tiles of the size of 2009."""
+"""Colour values are rounded to multiples of this step. Fewer shades make a tile's file as small as
+in 2009."""
 _HERE = Path(__file__).parent / "map"
 _LAND, _WATER, _PARK, _FOREST = "#f2efe9", "#aad3df", "#c8e6b4", "#add19e"
 _BUILDING, _EDGE = "#d9d0c9", "#c2b5ab"
@@ -60,7 +61,10 @@ def make(folder: Path) -> list[Object]:
 
 
 def script(size_bytes: int, own: str, following: str | None, seed: int) -> bytes:
-    """A library of this size: its code, unused functions, and the tag of the next library."""
+    """A script of ``size_bytes``: code, padding, and the tag that loads the next script.
+
+    The padding consists of unused functions.
+    """
     draw = np.random.default_rng(_SEED + seed)
     begin = f"{own}\nvar Library{seed} = {{\n"
     end = "  version: '2009'\n};\n"

@@ -15,7 +15,7 @@ _RGB_8_BITS = bytes([8, 2, 0, 0, 0])
 def png(pixels: npt.NDArray[np.uint8], level: int = 9) -> bytes:
     """RGB of shape (height, width, 3) as a PNG file; level 0 does not compress the pixels."""
     height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # a filter type of 0 per row
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # column 0: the rows' PNG filter, none
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">II", width, height) + _RGB_8_BITS
     return (

@@ -17,7 +17,7 @@ from headway.studies.common import lab
 from headway.units import NS_PER_S
 
 RESTART_PKTS = 3
-"""The window after an idle time: Linux 2.6's initial window (RFC 3390)."""
+"""Congestion window after an idle time: the initial window of Linux 2.6 (RFC 3390)."""
 
 
 # ---- Parking lot ----
@@ -50,7 +50,7 @@ def _all_approved(found: Found) -> Seen:
 
 
 def _granted_bps(lot: setup.Lot, number: int) -> list[float]:
-    """Both routers' grants to the ``number``-th transfer."""
+    """Rates that routers 1 and 2 granted to the ``number``-th transfer."""
     return [float(lot.answers[router].granted_bps[number]) for router in (1, 2)]
 
 
@@ -101,7 +101,12 @@ def _spurious(found: Found) -> Seen:
     held_ns = later_ns[soon & (lot.readings.outstanding_bps > 0)]
     held_ms = int(held_ns[-1]) / 1e6 if held_ns.size else 0.0
     a_slot_off = words.within(held_ms, 200, 600, "400 ms ± a slot")
-    return Seen.by(held_ms, a_slot_off, unit="ms", note="The counter is read every 50 ms.")
+    return Seen.by(
+        held_ms,
+        a_slot_off,
+        unit="ms",
+        note="The router's counter of allocated bandwidth is read every 50 ms.",
+    )
 
 
 # ---- Pattern ----
@@ -120,7 +125,7 @@ def _peak_memory(found: Found) -> Seen:
     # read every 50 ms
     held_s = (int(held_ns[-1]) - int(held_ns[0]) + 50_000_000) / NS_PER_S
     an_interval_off = words.within(held_s, 0.8, 1.2, "1 s ± an interval")
-    note = "Shown: how long the largest estimate of the first transfer's load lasts."
+    note = "Shown: how long the router's estimate stays at the peak of the first transfer's load."
     return Seen.by(held_s, an_interval_off, unit="s", note=note)
 
 
@@ -165,8 +170,8 @@ def _fair_burst(found: Found) -> Seen:
         words.within(fair.burst_fairness, 0.7, math.inf, "index ≥ 0.7"),
         words.more(fair.burst_fairness, target.burst_fairness),
         words.less(float(grants.max()), float(target.burst_bps.max())),
-        note=f"If all transfers begin {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later, Jain's "
-        f"index is {min(later):.2f} to {max(later):.2f}.",
+        note=f"If all transfers begin {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later, "
+        f"Jain's index of the granted rates is {min(later):.2f} to {max(later):.2f}.",
     )
 
 
@@ -179,7 +184,7 @@ def _target_burst(found: Found) -> Seen:
         f"{fair.burst_fairness:.2f}",
         words.more(largest, mean),
         words.much_less(target.burst_fairness, fair.burst_fairness),
-        note="All transfers ask for the same rate.",
+        note="All transfers of the burst request the same rate.",
     )
 
 
@@ -197,12 +202,12 @@ def _overbooked(found: Found) -> Seen:
 
 
 def _granted_mbps(found: Found, algorithm: str, ms: int = INTERVAL_MS) -> list[float]:
-    """The bandwidth that requests are granted per second, in Mbit/s, at every load."""
+    """Bandwidth that routers grant per second, in Mbit/s, at every load."""
     return [load.granted_bps_per_s / 1e6 for load in loads(found, algorithm, ms)]
 
 
 def _most_bps_per_s(interval_ms: int) -> float:
-    """Xi, eq. 6.1, of a link without load."""
+    """Upper limit of the granted bandwidth per second, Xi of eq. 6.1, for a link without load."""
     return quick_start.most_granted_bps_per_s(
         spare_bps=setup.LOAD_BPS, interval_s=interval_ms / 1e3, slots=setup.SLOTS
     )
@@ -243,7 +248,7 @@ def _longer_grants_less(found: Found) -> Seen:
         *(words.less(b, a) for a, b in pairwise(dense)),
         words.less(more_slots, dense[INTERVALS_MS.index(INTERVAL_MS)]),
         unit="Mbit/s per s",
-        note="Measured with the largest number of requests per second.",
+        note="Shown for the largest number of requests per second.",
     )
 
 
@@ -275,7 +280,7 @@ def _optimistic_fair(found: Found) -> Seen:
 
 
 def _three_rates(experiment: Experiment) -> Experiment:
-    """Use only the three smallest rates of the mix, with the same total per second."""
+    """Let requests ask only for the mix's three smallest rates, for the same total per second."""
     (flow,) = experiment.flows
     assert isinstance(flow.app, Requests)
     codes = setup.LOAD_CODES[:3]
@@ -289,11 +294,11 @@ def _three_rates(experiment: Experiment) -> Experiment:
     "C-TH-115",
     tries=[
         Change(
-            "requests for at most 1 Gbit/s per second",
+            "requests that together ask for at most 1 Gbit/s within a second",
             edited({"flows.0.app.mean_interval": f"{setup.LOAD_MEAN_BPS:.0f} ns"}),
             ("load-*-200ms-2000M", "load-*-200ms-5000M"),
         ),
-        Change("a mix of 0.64, 1.28 and 2.56 Mbit/s", _three_rates, "load-*-200ms-*"),
+        Change("a mix of requests for 0.64, 1.28 and 2.56 Mbit/s", _three_rates, "load-*-200ms-*"),
     ],
 )
 def _fair_between(found: Found) -> Seen:
@@ -305,7 +310,7 @@ def _fair_between(found: Found) -> Seen:
         + "; ".join(", ".join(f"{value:.3f}" for value in own) for own in values),
         *(words.slightly_less(fair, optimum) for _, fair, optimum in values),
         *(words.much_more(fair, target) for target, fair, _ in values),
-        note="In the trials requests together ask for 1, 2 and 5 Gbit/s per second.",
+        note="In the trials all requests of a second together ask for 1, 2 or 5 Gbit/s.",
     )
 
 
@@ -336,8 +341,9 @@ def _option_length(found: Found) -> Seen:
         longer,
         longer == 8 and asking.requests == 1,
         unit="B",
-        note=f"The simulator's SYN has {asking.syn_bytes:g} instead of {plain.syn_bytes:g} bytes "
-        "of IP. The tests of crates/wire compare the bytes on the wire with RFC 4782.",
+        note=f"With the option the simulator's SYN is an IP packet of {asking.syn_bytes:g} "
+        f"instead of {plain.syn_bytes:g} bytes. The tests of crates/wire compare the bytes on the "
+        "wire with RFC 4782.",
     )
 
 
@@ -345,10 +351,10 @@ def _overhead(found: Found, scheme: str, bytes_more: int) -> Seen:
     """How many bytes a scheme adds to the headers of plain TCP's data packets."""
     plain, own = (found.headers[f"header-{name}"].bytes_per_pkt for name in ("plain", scheme))
     note = (
-        f"Headers of {own:g} instead of {plain:g} bytes: a TCP option with its kind and length, "
-        "not a header between IP and TCP."
+        f"The headers of a packet have {own:g} instead of {plain:g} bytes. Headway uses a TCP "
+        "option with its kind and length, not a header between IP and TCP."
         if bytes_more
-        else f"Headers of {own:g} and {plain:g} bytes."
+        else f"The headers of a packet have {own:g} bytes with ECN and {plain:g} without."
     )
     return exact(own - plain, own - plain == bytes_more, unit="B", note=note)
 

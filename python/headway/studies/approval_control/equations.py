@@ -1,4 +1,4 @@
-"""Check: settings, and every answer of a router against its equation; claims.py has the rest."""
+"""Check: settings, and every grant of a router against its equation; claims.py has the rest."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 CLAIMS: Claims[Found] = Claims(__name__)
 INTERVAL_S = INTERVAL_MS / 1e3
 ALPHA, N_PEAK = 1 / 8, 5
-"""The thesis' estimators (l. 3096; section 4.5.2.2)."""
+"""Parameters of the thesis' estimators of the load (l. 3096; section 4.5.2.2)."""
 
 
 def exact(measured: float | str, is_exact: bool, unit: str | None = None, note: str = "") -> Seen:
@@ -88,7 +88,8 @@ def _codes(found: Found) -> Seen:
         f"codes {min(right, default=0)} to {max(right, default=0)}, {same.sum()} of {same.size} "
         "grants",
         bool(same.all()) and right == set(range(1, 16)),
-        note="Compares what the router adds to its sum of grants with the code that it forwarded.",
+        note="Judged by comparing the rate that the router adds to its sum of grants with the "
+        "rate code that the router forwards.",
     )
 
 
@@ -97,7 +98,13 @@ def _rounding(_: Found) -> Seen:
     rates_bps = np.linspace(1.0, 2.0, 100_001)[:-1] * RATES_BPS[5]
     rounded_bps = np.array([_rounded_bps(rate) for rate in rates_bps.tolist()])
     measured = float(np.mean(rates_bps / rounded_bps))
-    return between(measured, 1.499, 1.501, note="Rates spread evenly over an octave.")
+    return between(
+        measured,
+        1.499,
+        1.501,
+        note="Judged with rates that are spread evenly between "
+        "the rate of one code and twice this rate.",
+    )
 
 
 def _rounded_bps(rate_bps: float) -> float:
@@ -132,7 +139,8 @@ def _estimates(found: Found) -> Seen:
     return Seen.by(
         ", ".join(measured),
         words.is_so(right, "exact but for rounding"),
-        note="The last N_peak samples, as the text says; the printed equation has one more.",
+        note="The peak estimator takes the maximum of the last N_peak samples, as the thesis' "
+        "text says; the printed eq. 4.15 has one sample more.",
     )
 
 
@@ -142,13 +150,17 @@ def _slots_needed(_: Found) -> Seen:
     measured, right = [], True
     for interval_s in (0.05, 0.1, 0.15, 0.2, 0.4, 1.0):
         phases = np.linspace(0.0, interval_s, 1001)[:-1]
-        # Data begins a round trip later. The first slot with data throughout is metered when it
-        # ends. Until then the router must remember the request, so its own slot counts, too.
+        # The granted data arrives from a round trip after the request on. The router has metered it
+        # when the first slot that is full of this data ends. Until then the router must remember
+        # the request, so the request's own slot counts, too.
         first_whole = np.ceil((phases + delay_s) / interval_s - 1e-9)
         needed = int(first_whole.max()) + 1
         right &= needed == quick_start.slots_needed(delay_s, interval_s=interval_s)
         measured.append(f"{needed} of {1000 * interval_s:g} ms")
-    note = "Counted for d = 200 ms until the router has metered a slot with data throughout."
+    note = (
+        "Counted with d = 200 ms, from the slot of a grant to the first slot in which the granted "
+        "data arrives throughout."
+    )
     return exact(", ".join(measured), right, note=note)
 
 
@@ -170,8 +182,8 @@ def _pool(found: Found) -> Seen:
         words.within(slots, setup.SLOTS - 1, setup.SLOTS + 0.1),
         words.every(denied),
         unit="slots",
-        note=f"Measured until the next granted request. The router denies {len(denied)} requests "
-        "within one slot's time.",
+        note=f"Shown: time until the router grants another request. The router denies "
+        f"{len(denied)} requests in the time of one slot after the grant.",
     )
 
 
@@ -181,12 +193,12 @@ def _pool(found: Found) -> Seen:
 def loads(
     found: Found, algorithm: str, ms: int = INTERVAL_MS, at: Sequence[float] = setup.REQUESTED
 ) -> list[setup.Load]:
-    """An algorithm's trials without data, by the rate that requests ask for."""
+    """An algorithm's trials with requests but no data, by the bandwidth that requests ask for."""
     return [found.loads[setup.load_key(algorithm, ms, requested)] for requested in at]
 
 
 def _answers(found: Found, algorithm: str) -> list[tuple[float, Answers]]:
-    """An algorithm's answers to patterns and loads, each with the capacity it shared."""
+    """An algorithm's answers in each trial, with the capacity of the trial's link."""
     patterns = [f"pattern-{algorithm}"]
     if algorithm == "fair":
         patterns += [setup.late_key(ms) for ms in setup.LATER_MS]

@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 MBIT = 1_000_000
 RTT_S = lab.RTT_MS / 1e3
 RATES_BPS: Array = np.array(quick_start.RATES_BPS, dtype=np.float64)
-"""The rate of each code; 0 for code 0."""
+"""The rate of each Quick-Start rate code; 0 for code 0."""
 LOT_BPS = 100 * MBIT
 LOT_KBPS = 81_920
 """The rate that requests in the parking lot ask for: the thesis' "82 Mbit/s"."""
@@ -50,9 +50,9 @@ PATTERN = (
     *((7.0 + 0.1 * i, 200_000) for i in range(5)),
     *((10.0 + 0.05 * i, 20_000) for i in range(20)),
 )
-"""Start in seconds and size in bytes (section 6.3.3.2)."""
+"""Start in seconds and size in bytes of each transfer of the pattern (section 6.3.3.2)."""
 BURST = range(8, 28)
-"""The twenty small transfers from 10 s on."""
+"""Numbers of the pattern's twenty small transfers, which start from 10 s on."""
 PATTERN_KBPS = 10_000
 """The rate that the pattern's transfers request: the default of appendix B.3.4."""
 PATTERN_ROUTERS: Mapping[str, Router] = {
@@ -71,7 +71,7 @@ LOAD_CODES = (4, 5, 6, 7, 8)
 mix of figure 6.29."""
 LOAD_MEAN_BPS = sum(40_000 * 2**code for code in LOAD_CODES) / len(LOAD_CODES)
 REQUESTED = tuple(LOAD_BPS * factor for factor in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0))
-"""Requested bandwidth per second."""
+"""Sum of the rates that all requests of a second ask for, in bit/s."""
 INTERVALS_MS = (100, 200, 500, 1000)
 MORE_SLOTS = 4
 """Slots of one trial of the target algorithm at the densest requests."""
@@ -105,9 +105,9 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     router = {**TARGET, "interval_ms": 10_000, "capacity_kbps": 2**32 - 1}
     trials["codes"] = _requesting(router, [_requests(range(1, 16), 0.005, 2.0)], 3.0, seed)
     syn = {
-        # A responder sends its scaled window in an ACK after the SYN-ACK.
+        # The responder announces its scaled window in an extra ACK after the SYN-ACK.
         "extra-ack": _response(1000, 0.0, "one", f"{lab.CONTROL}+{lab.SLOW_START}"),
-        # The same SYN, but with a Quick-Start request. In this trial the host that opens the
+        # A SYN with a Quick-Start request. In this trial the host that opens the
         # connection sends the data.
         "request-in-syn": _flow("1 MB", lab.asking(LOT_KBPS), data_volume="1 MB"),
     }
@@ -125,7 +125,7 @@ def late_key(later_ms: int) -> str:
 
 
 def load_key(algorithm: str, interval_ms: int, requested_bps: float) -> str:
-    """A trial's name: "load-target-200ms-1000M"."""
+    """A trial's name by algorithm, slot length and requested rate: "load-target-200ms-1000M"."""
     return f"load-{algorithm}-{interval_ms}ms-{requested_bps / MBIT:.0f}M"
 
 
@@ -163,7 +163,8 @@ def _lot_trial(cross: bool, seed: int) -> Experiment:
     hop = {"rate": f"{LOT_BPS} bit/s", "delay": f"{lab.RTT_MS / 4:g} ms", "buffer": "1000 pkts"}
     forward = {**hop, "quick_start": dict(TARGET)}
     path: Any = Chain.model_validate({"hops": [{"forward": forward, "reverse": hop}] * 2})
-    # The opener sends the data, so the data takes the links with cross traffic.
+    # The host that opens the connection sends the data, so the data takes the links with cross
+    # traffic.
     epochs = [["10000000 B", "100 B", f"{idle_s} s"] for idle_s in (5, 5, 0)]
     flows = [
         _flow(
@@ -241,7 +242,7 @@ class Answers:
     loads_bps: Array
     """The load as the router estimated it."""
     outstanding_bps: Array
-    """H: sum of the rates that the router granted earlier and still remembers."""
+    """H of eq. 4.17: sum of the rates that the router granted earlier and still remembers."""
 
     def each(self) -> Iterator[tuple[float, ...]]:
         """Time, requested and granted rate, load, and H of every answer."""
@@ -262,7 +263,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class Start:
-    """The sender's window after a transfer has asked router 1 for a rate."""
+    """The sender's window after a transfer has sent a Quick-Start request."""
 
     before_pkts: float
     """The window when the request was sent."""
@@ -278,7 +279,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Lot:
-    """Three transfers through two routers."""
+    """Observations of three transfers through two routers."""
 
     answers: Mapping[int, Answers]
     """Answers to the transfers' requests by router, 1 or 2."""
@@ -329,7 +330,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Handshake:
-    """Packets offered to both directions before the SYN-ACK arrived."""
+    """Packets that both hosts sent before the SYN-ACK arrived."""
 
     syn_pkts: float
     syn_bytes: float
@@ -352,19 +353,19 @@ Row = Lot | Pattern | Load | Answers | Handshake | Headers
 
 @dataclass(frozen=True)
 class Found:
-    """Trials by experiment, under their own keys."""
+    """The observations of all trials, grouped by experiment and looked up by key."""
 
     lots: Evidence[Lot]
     patterns: Evidence[Pattern]
     loads: Evidence[Load]
     requests: Evidence[Answers]
-    """The pool and all codes."""
+    """Trials of the pool and of all rate codes."""
     handshakes: Evidence[Handshake]
     headers: Evidence[Headers]
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Group the trials by experiment."""
+    """Group the observations by experiment."""
     return Found(
         Evidence.of(Lot, rows),
         Evidence.of(Pattern, rows),
@@ -376,7 +377,7 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
 
 
 def observe(key: str, trace: Trace) -> Row:
-    """Keep the routers' answers and counters."""
+    """Reduce a trial to the routers' answers and counters."""
     observers: dict[str, Callable[[Trace], Row]] = {
         "lot": _lot,
         "pattern": _pattern,
@@ -393,7 +394,7 @@ def _headers(trace: Trace) -> Headers:
     """Headers on the link that carries the data."""
     last = trace["link_counters"].filter(pl.col("link") == 0).sort("time_ns")[-1]
     if trace["flow_counters"].sort("time_ns")["retransmits_pkts"][-1]:
-        return Headers(math.nan)  # retransmitted data would count as headers
+        return Headers(math.nan)  # not measured: retransmitted data would count as headers
     overhead = float(last["arrived_bytes"][0]) - UPLOAD_BYTES
     return Headers(float(round(overhead / float(last["arrived_pkts"][0]))))
 

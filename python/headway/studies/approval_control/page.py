@@ -19,12 +19,12 @@ from headway.units import NS_PER_S
 
 _TITLES = {"target": "Target", "ewma": "Target, load averaged (EWMA)"}
 _TITLES |= {"fair": "Fair", "optimistic": "Optimistic"}
-"""Titles of the approval algorithms."""
+"""Names of the approval algorithms in figures and tables."""
 _REQUESTED_MBPS = np.array(setup.REQUESTED) / MBIT
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Grants, loads and figures."""
+    """Tables of grants and loads, and the figures."""
     rows = [
         {
             "trial": name,

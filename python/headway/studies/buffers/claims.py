@@ -16,7 +16,7 @@ SMALL = tuple(buffer for buffer in BUFFERS_PKTS if buffer < 100)
 LARGE = tuple(buffer for buffer in BUFFERS_PKTS if buffer > 100)
 CAREFUL = "quick-start"
 """Quick-Start's least aggressive variant: the target algorithm without an activation threshold."""
-_EACH = "Each buffer is judged."
+_EACH = "Each buffer size is judged."
 
 
 def _losses(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
@@ -46,7 +46,12 @@ def _least_loss(found: Found) -> Seen:
     losses = _losses(found, "slow-start")
     least = 0 if math.isnan(sum(losses.values())) else min(losses, key=losses.__getitem__)
     check = words.of_the_order_of(least, 50)
-    return Seen.by(float(least), check, unit="packets", note=f"Loss in %: {_shown(losses)}.")
+    return Seen.by(
+        float(least),
+        check,
+        unit="packets",
+        note=f"Loss by buffer size in packets, in %: {_shown(losses)}.",
+    )
 
 
 def _jump_beside_slow(
@@ -75,7 +80,7 @@ def _initial_less(found: Found) -> Seen:
     return Seen.by(
         f"% {_shown(initial)}; Jump-Start {_shown(jump)}",
         *(words.less(initial[buffer], jump[buffer]) for buffer in SMALL),
-        note="Each buffer below 100 packets is judged.",
+        note="Each buffer size below 100 packets is judged.",
     )
 
 
@@ -111,7 +116,8 @@ def _quick(found: Found) -> Seen:
         ", ".join(shown),
         *checks,
         unit="percentage points",
-        note="Below 100 packets the more aggressive variants must lose more than Slow-Start. Above "
-        "100 packets the additional loss must be at most 5 % of Slow-Start's. Each buffer is "
+        note="With buffers below 100 packets the more aggressive variants of Quick-Start must "
+        "lose more than slow start. With buffers above 100 packets their additional loss must be "
+        "at most 5 % of slow start's loss. Each buffer size is "
         "judged.",
     )

@@ -41,5 +41,5 @@ def key(scheme: str, buffer_pkts: float) -> str:
 
 
 def observe(_key: str, trace: Trace) -> traffic.Traffic:
-    """Epoch durations and loss."""
+    """Observe a trial: epoch durations and loss."""
     return traffic.traffic(trace, traffic.responses(trace))

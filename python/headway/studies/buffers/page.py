@@ -25,7 +25,7 @@ _QUANTITIES: dict[str, Callable[[traffic.Traffic], float]] = {
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     schemes = pairs.present(SCHEMES)
 
     def lines(shown: Callable[[pairs.Scheme], bool]) -> list[Curve]:

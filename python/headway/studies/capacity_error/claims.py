@@ -73,7 +73,7 @@ def _took(factor: float) -> list[Spoil]:
     tries=_changes(
         "long-*",
         {
-            "transfers that are 200 MB longer": {"flows.0.app.epochs.0.0": _longer},
+            "transfers that are 200 MB larger": {"flows.0.app.epochs.0.0": _longer},
             "a queue of 100 packets": {"topology.buffer": "100 pkts"},
             "hosts of today's Linux": {"stack": setup.TODAYS_STACK},
         },
@@ -91,9 +91,10 @@ def _too_much(found: Found) -> Seen:
         words.is_so(all(one.granted_bps == setup.LONG_KBPS * 1e3 for one in quick), "granted"),
         words.most([words.more(ratio, 1.0) for ratio in ratios]),
         *(words.quantity(ratio, 1.0, 0.3) for ratio in ratios),
-        note=f"At {', '.join(f'{size // 1000}' for size in setup.SIZES)} kB; longer at {longer}, "
-        f"{100 * (sum(ratios) / len(ratios) - 1):+.0f} % on average. Timeouts: "
-        f"{', '.join(f'{one.timeouts:g}' for one in quick)}, and "
+        note=f"Transfers of {', '.join(f'{size // 1000}' for size in setup.SIZES)} kB. With "
+        f"Quick-Start {longer} of them take longer, on average "
+        f"{100 * (sum(ratios) / len(ratios) - 1):+.0f} %. Numbers of timeouts: "
+        f"{', '.join(f'{one.timeouts:g}' for one in quick)} with Quick-Start, and "
         f"{', '.join(f'{one.timeouts:g}' for one in slow)} with Slow-Start.",
     )
 
@@ -153,7 +154,7 @@ def _used(one: Guided) -> float:
 def _tenth(found: Found) -> Seen:
     under = _of_both(found, "under")
     peaks = {label: 100 * one.peak_bps() / lab.LINK_BPS for label, one in under.items()}
-    note = "The largest throughput in any second."
+    note = "Shown: the largest throughput in any second."
     judge = partial(words.quantity, published=10, tolerance=0.05)
     return each(peaks, judge, "{:.2f}", unit="% of the link's rate", note=note)
 
@@ -202,8 +203,8 @@ def _standing(found: Found) -> Seen:
         "; ".join(measured),
         *checks,
         unit="packets",
-        note="Measured: one flow, mean of the last quarter of the run. The second number is by the "
-        "equation.",
+        note="Shown: the mean queue of one flow in the last quarter of the run, and the queue by "
+        "eq. 6.14.",
     )
 
 
@@ -223,7 +224,10 @@ def _bound(alpha: float = ALPHA, beta: float = BETA) -> float:
 def _stable(_: Found) -> Seen:
     bound = _bound()
     converges = [_settles(part * bound) for part in (0.9, 0.99, 1.01, 1.1)]
-    note = "Iterating eq. 6.13 converges below the bound and grows without end above it."
+    note = (
+        "The queue by eq. 6.13, iterated, converges if c/r is below the bound and grows without "
+        "end if c/r is above."
+    )
     seen = near(bound, 1.565, note=note)
     return replace(seen, holds=seen.holds and converges == [True, True, False, False])
 
@@ -254,7 +258,10 @@ def _linear(found: Found) -> Seen:
             f"{label} {growth.pkts_per_s:.0f} packets/s (R² {growth.r_squared:.3f}), "
             f"{growth.later_pkts_per_s:.0f} in the second half"
         )
-    note = f"Runs of {GUIDED['double'].length_s:g} s with c/r = {GUIDED['double'].ratio:g}."
+    note = (
+        f"Runs of {GUIDED['double'].length_s:g} s with c/r (assumed capacity over link rate) = "
+        f"{GUIDED['double'].ratio:g}."
+    )
     return Seen.by(", ".join(measured), *checks, note=note)
 
 
@@ -269,8 +276,9 @@ def _long_queues(found: Found) -> Seen:
         + f" BDP at least, RCP {of_equation:.2f} of eq. 6.14",
         *(words.within(one, path_pkts, math.inf, "at least a BDP") for one in least_pkts.values()),
         words.quantity(of_equation, 1, 0.05),
-        note=f"c/r = {case.ratio:g}, second half of {case.length_s:g} s. Above the bound the "
-        "queues grow without end (C-TH-212).",
+        note=f"The assumed capacity is {case.ratio:g} times the link's rate. Judged in the second "
+        f"half of {case.length_s:g} s. Beyond the bound of eq. 6.15 the queues grow without end "
+        "(C-TH-212).",
     )
 
 
@@ -287,12 +295,14 @@ def _lossy(found: Found) -> Seen:
         listed(percent, "{:.1f} %, in 5 s at least {:.1f} %"),
         *(words.within(float(loss.mean()), 0.1, math.inf, "> 10 %") for loss in losses.values()),
         *(words.more(float(loss), 0) for loss in least.values()),
-        note=f"c/r = {GUIDED['small'].ratio:g} and {lab.SMALL_BUFFER_PKTS} packets. XCP is "
-        "window-based: ACKs, which arrive at the link's rate, clock its packets. The verdict "
-        "depends on how a loss changes the window, which the thesis leaves open. Here the window "
-        f"is kept. If a loss halves it, as in the draft, XCP loses {halved:.1f} %. With hosts of "
+        note=f"The assumed capacity is {GUIDED['small'].ratio:g} times the link's rate, and the "
+        f"buffer holds {lab.SMALL_BUFFER_PKTS} packets. XCP is window-based: ACKs, which arrive "
+        f"at the link's rate, clock its packets. The verdict depends on how a loss changes XCP's "
+        f"window, which the thesis leaves open. In these trials a loss does not change the "
+        f"window. If a loss halves the window, as in the draft, XCP loses {halved:.1f} %. With "
+        "hosts of "
         f"today's Linux, which repair losses differently, XCP loses {today:.0f} %. RCP keeps its "
-        "rate. TCP's timeouts make it pause where a retransmission is lost as well.",
+        "rate, but pauses for a timeout if a retransmission is lost, too.",
     )
 
 
@@ -318,6 +328,7 @@ def _factor_two(found: Found) -> Seen:
     return Seen.by(
         "; ".join(measured),
         *checks,
-        note=f"Run with c/r = {ratios}. A queue has come to rest if it stays within a factor of "
-        f"1.25 in the second half of a run. Eq. 6.15 gives {_bound():.3f}.",
+        note=f"Trials have c/r (assumed capacity over link rate) = {ratios}. A queue counts as no "
+        f"longer growing if it stays within a factor of 1.25 in the second half of a run. By eq. "
+        f"6.15 the largest c/r is {_bound():.3f}.",
     )

@@ -9,7 +9,7 @@ from headway.studies.common import lab, network
 from headway.study import StudyContext
 
 LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
-"""Requested rates: more than the link's rate, or less (section 6.5.3.2)."""
+"""Rates that the transfer requests: above and below the link's rate (section 6.5.3.2)."""
 RTT_S = lab.RTT_MS / 1e3
 
 CASES: Mapping[str, tuple[float, int, float]] = {
@@ -75,7 +75,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     router = {"capacity_kbps": 10_000, "interval_ms": lab.RTT_MS}
     trials["shared"] = _trial(lab.asking(LARGE_KBPS), seed, router, link_bps=100_000_000)
     for size in SIZES:
-        # A short response is sent when the transfer has arrived.
+        # The receiver sends a short response when the transfer has arrived.
         app = {"kind": "vectors", "epochs": [[f"{size} B", "100 B", "0 s"]]}
         for scheme, control in LONG_SCHEMES.items():
             trials[long_key(scheme, size)] = lab.experiment(
@@ -155,7 +155,7 @@ def _flow(app: dict[str, Any], control: Any, receive_buffer: str = lab.RECEIVE_B
             "receive_buffer": receive_buffer,
             "receive_window": network.WINDOW,
             "delayed_ack": False,
-            # Otherwise the SYN-ACK's window of 64 KiB would limit the first round trip.
+            # Without this setting the SYN-ACK's window of 64 KiB would limit the first round trip.
             "extra_ack": True,
         }
     )

@@ -23,19 +23,19 @@ class Transfer:
     """The first 30 s of a long transfer."""
 
     granted_bps: float
-    """The granted rate; 0: denied; NaN: no request."""
+    """The granted rate; 0: the request was denied; NaN: no request was sent."""
     times_s: Array
     """Ends of slots of 200 ms."""
     rates_bps: Array
     """IP rate on the link in each slot of 200 ms."""
     megabyte_after_s: float
-    """When 1 MB was acknowledged; NaN: never."""
+    """Time at which 1 MB was acknowledged; NaN: never."""
     full_after_s: float
-    """When the link was full for a second; NaN: never."""
+    """Time from which on the link was full for a second; NaN: never."""
     drops_s: Array
-    """When the queue dropped a packet."""
+    """Times at which the queue dropped packets."""
     timeouts: float
-    """Retransmission timeouts by the time at which the link was full."""
+    """Number of retransmission timeouts until the link was full."""
     repaired_after_s: float
     """Time from the first timeout until all data sent before the timeout is acknowledged; NaN:
     none."""
@@ -47,7 +47,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class LongTransfer:
-    """A transfer over the long path."""
+    """Observations of a transfer over the long path."""
 
     granted_bps: float
     took_s: float
@@ -64,7 +64,7 @@ class Growth:
     r_squared: float
     """R² of the line: 1 where the queue grew evenly."""
     later_pkts_per_s: float
-    """Slope of the line, in the second half of the run."""
+    """Slope of a line that is fitted to the second half of the run."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Guided:
         return np.asarray(dropped / np.maximum(arrived, 1.0))
 
     def peak_bps(self) -> float:
-        """The most that the link carried in a second."""
+        """The largest throughput of the link in a second."""
         return float(_in_seconds(self.rates_bps).max()) * RTT_S
 
     def growth(self) -> Growth:
@@ -128,7 +128,7 @@ Row = Transfer | LongTransfer | Guided
 
 @dataclass(frozen=True)
 class Found:
-    """The kinds of trials, under their own keys."""
+    """The trials, grouped by kind: long transfers, long path, and XCP and RCP."""
 
     cases: Evidence[Transfer]
     long: Evidence[LongTransfer]
@@ -137,7 +137,7 @@ class Found:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(
         Evidence.of(Transfer, rows), Evidence.of(LongTransfer, rows), Evidence.of(Guided, rows)
     )

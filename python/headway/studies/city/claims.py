@@ -19,7 +19,7 @@ COLUMNS = ("median", "longest", "in all")
 
 
 def shown(estimate: Estimate) -> str:
-    """A mean with its 95 % interval, if the runs give one."""
+    """A mean with its 95 % interval as text; without an interval if there is only one run."""
     width = "" if estimate.half_width is None else f" ± {estimate.half_width:.2f}"
     return f"{estimate.mean:.2f}{width}"
 
@@ -121,7 +121,7 @@ def _asked(_: Found) -> Seen:
 def _largest(found: Found) -> Seen:
     run = found[BASE].runs[0]
     if LARGEST not in run.names:
-        raise MissingTrialError("This run's walk ends before the largest part.")
+        raise MissingTrialError("This run's walk ends before the city's largest quarter.")
     size_mb = run.volumes_bytes[run.names.index(LARGEST)] / 1e6
     return Seen.by(size_mb, words.within(size_mb, 80, math.inf, "> 80 MB"), unit="MB")
 
@@ -143,5 +143,5 @@ def _times(found: Found) -> Seen:
 
 
 def times_table(claims: Sequence[Claim]) -> str:
-    """Table of a page: for each walk, the response times of the city's districts."""
+    """Table of a page: each startup's response times, as median, longest and sum."""
     return sites.table_told(claims, "city-times", COLUMNS)

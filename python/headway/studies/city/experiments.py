@@ -47,7 +47,7 @@ def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
         CONTROLS[name][1],
         seed=ctx.seed,
         rtt_ms=rtt_ms,
-        # largest grant, as a part of the capacity
+        # the largest rate that the link's router grants, as a part of the capacity
         threshold_permille=10 if name == LITTLE else 1000,
         sample="200 ms",
         # the volume of all quarters of the city, which the server names for its connection
@@ -109,7 +109,9 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Walk]) -> Found:
     for key, walk in rows.items():
         runs.setdefault(key.rpartition("-r")[0], []).append(walk)
         if missing := sorted(expected - set(walk.names)):
-            raise HeadwayError(f"city: {key}: {', '.join(missing)} did not arrive as elsewhere")
+            raise HeadwayError(
+                f"city: {key}: {', '.join(missing)} did not arrive, but arrived in other runs"
+            )
     return Evidence({walks: Walks(tuple(own)) for walks, own in runs.items()})
 
 
@@ -123,7 +125,7 @@ def observe(_key: str, trace: Trace) -> Walk:
     rows = trace["responses"].filter(trace["responses"]["epoch"].is_in(packs)).sort("start_ns")
     quarters = [objects[number] for number in rows["epoch"].to_list()]
     times_s, rates = lab.link_rate(trace)
-    # only up to the walk's end: a run's last readings are of an idle link
+    # Readings after the walk's end are left out, because they are of an idle link.
     shown = (times_s >= begun_ns / 1e9) & (times_s <= begun_ns / 1e9 + visit["walk_ms"] / 1e3)
     return Walk(
         tuple(quarter.path.split("/")[-1].removesuffix(".pack") for quarter in quarters),

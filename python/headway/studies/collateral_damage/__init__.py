@@ -20,7 +20,7 @@ STUDY = declared(
     agreements=(
         Agreement(
             "kernel-medians",
-            "Every median one-way delay on the kernel is the simulator's with the same stack.",
+            "Every median one-way delay on the kernel agrees with the simulator's, same stack.",
             table="Table 2", row="median", most=15.0, unit="ms",
         ),
     ),

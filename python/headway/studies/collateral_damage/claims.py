@@ -68,20 +68,26 @@ def _why(cause: str, *tries: Change) -> Why:
     return CLAIMS.file.why[cause].why(tries)
 
 
-_LONGER = Change("trials of three minutes", setup.three_minutes, trial_key(CELLS[-1], "*"))
+_LONGER = Change(
+    "trials of three minutes instead of 85 s", setup.three_minutes, trial_key(CELLS[-1], "*")
+)
 _STARTS = Change(
-    "flows that start within 2 s", partial(setup.starting_within, spread_ns=2 * NS_PER_S)
+    "flows that start at random within 2 s instead of one round trip",
+    partial(setup.starting_within, spread_ns=2 * NS_PER_S),
 )
 _SD_TRIES = (
     Change(
-        "programs that begin on their own within 2.5 s, datagrams that end up to 2.5 s before or "
-        "after the first flow",
+        "flows and a VoIP stream that each start at random within 2.5 s, and a VoIP stream that "
+        "ends up to 2.5 s before or after the first flow ends",
         partial(setup.own_times, most_ns=5 * NS_PER_S // 2),
     ),
     _STARTS,
-    Change("trials that are up to 10 s longer", partial(setup.longer, most_ns=10 * NS_PER_S)),
     Change(
-        "another delay of the link every 0.1 s, longer by 0.2 ms in the mean",
+        "trials that each last a random time of up to 10 s longer",
+        partial(setup.longer, most_ns=10 * NS_PER_S),
+    ),
+    Change(
+        "a random delay added to the link's, 0.2 ms on average, drawn every 0.1 s",
         partial(setup.noisy_delays, noise_ns=200_000, step_ns=100_000_000),
     ),
 )
@@ -91,11 +97,11 @@ _WHYS = {
     (CELLS[-1], DELAYS["sd"]): _why("short-trials", _LONGER),
 }
 _TEXTS = {
-    GOODPUT: "table 1, {}: summed goodput, mean over runs",
-    GOODPUT_SD: "table 1, {}: summed goodput, spread over runs",
-    DELAYS["median"]: "table 2, {}: one-way delay, median",
-    DELAYS["mean"]: "table 2, {}: one-way delay, mean",
-    DELAYS["sd"]: "table 2, {}: one-way delay, standard deviation",
+    GOODPUT: "table 1, RTT {}: sum of the flows' goodputs, mean over runs",
+    GOODPUT_SD: "table 1, RTT {}: sum of the flows' goodputs, standard deviation over runs",
+    DELAYS["median"]: "table 2, RTT {}: one-way delay of the VoIP stream, median",
+    DELAYS["mean"]: "table 2, RTT {}: one-way delay of the VoIP stream, mean",
+    DELAYS["sd"]: "table 2, RTT {}: one-way delay of the VoIP stream, standard deviation",
 }
 
 
@@ -127,8 +133,9 @@ def _of_table(cell: CellKey, name: str, claim: str) -> Statement[Found]:
 
 
 def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
-    """At least this many cells hold; the margin is that of the last cell that is needed."""
-    # each is a standard deviation of only three values, so two thirds of the cells suffice
+    """Judge that at least 12 of the 18 standard deviations agree with table 1."""
+    # Each standard deviation comes from only three values, so agreement in two thirds of the cells
+    # suffices.
     factor, least = 3.0, 12
     sds, published = {cell: found[cell].sd(GOODPUT) for cell in CELLS}, PUBLISHED[GOODPUT_SD]
     checks = [words.within(sd / published[cell], 1 / factor, factor) for cell, sd in sds.items()]
@@ -138,7 +145,7 @@ def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
         float(f"{sds[shown]:.2g}"),
         words.Check(last.holds, last.margin, bound),
         unit="kB/s",
-        note=f"{_count(checks, 'cells')} are within the tolerance.",
+        note=f"{_count(checks, 'cells')} of table 1 agree with the paper's standard deviation.",
     )
 
 
@@ -173,7 +180,7 @@ def _rising(values: Sequence[float]) -> words.Check:
 
 
 def _changed(keys: str, change: Callable[[str, Rows], object]) -> Spoil:
-    """Replace the trials whose keys match."""
+    """Replace the observations of trials whose keys match."""
     return lambda rows: {**rows, **{key: change(key, rows) for key in fnmatch.filter(rows, keys)}}
 
 
@@ -188,7 +195,13 @@ def _goodput_alike(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-092")
 def _largest_queue_delay(_: Found) -> Seen:
-    return near(FULL_QUEUE_MS, 480.0, unit="ms", note="Computed; C-CD-094 has the delay in trials.")
+    return near(
+        FULL_QUEUE_MS,
+        480.0,
+        unit="ms",
+        note="Computed from the buffer and the link's "
+        "rate. C-CD-094 has the longest delay in trials.",
+    )
 
 
 def _extreme_ms(found: Found, name: str, pick: Callable[[list[float]], float]) -> float:
@@ -231,7 +244,7 @@ def _few_datagrams_lost(found: Found) -> Seen:
 @CLAIMS.judge("C-CD-096")
 def _cubic_delays_most(found: Found) -> Seen:
     checks, leads = [], []
-    least = 0.8 * 5.3  # table 2: at least 5.3 % above the next one; less a fifth
+    least = 0.8 * 5.3  # CUBIC in table 2: at least 5.3 % above the next control
     bound = f"by at least {least:.1f} %"
     for reno, htcp, cubic in _means(found, ALL_SIX, "owd_median_ms"):
         leads.append(100 * (cubic / max(reno, htcp) - 1))
@@ -303,7 +316,8 @@ def _same_shape_at_100_ms(found: Found) -> Seen:
     return Seen.by(
         f"medians up to {off[0]:.1f} % apart, standard deviations up to {off[1]:.1f} %",
         words.every([words.identical(*pair) for pair in medians + deviations]),
-        note=f"With the same median two curves are at most {gaps[widest]:.2f} apart ({widest}).",
+        note=f"If the two distribution functions are shifted to the same median, they differ by "
+        f"at most {gaps[widest]:.2f} ({widest}).",
     )
 
 
@@ -328,14 +342,14 @@ def _lingers_at_460_ms(key: str, rows: Rows) -> object:
     mend=_changed(trial_key((50, "cubic26", 1), "*"), _lingers_at_460_ms),
     tries=[
         Change(
-            "a flow that starts within 2 ms after a datagram",
+            "a flow that starts within 2 ms after a datagram of the VoIP stream",
             partial(setup.starting_within, spread_ns=2_000_000),
             trial_key((50, "cubic26", 1), "*"),
         )
     ],
 )
 def _cubic_step_and_plateau(found: Found) -> Seen:
-    """Where the delays of a call beside one CUBIC flow begin, grow slowest and end."""
+    """Judge where the VoIP stream's delays beside one CUBIC flow begin, grow slowest and end."""
     cell = found[50, "cubic26", 1]
     delays = cell.owd_ms()
     onset, top = (float(value) for value in np.percentile(delays, [5, 99]))
@@ -347,7 +361,7 @@ def _cubic_step_and_plateau(found: Found) -> Seen:
         words.within(onset, 380, 420, "step in 380–420 ms"),
         words.within(plateau, low, high, f"slowest in {low:.0f}–{high:.0f} ms"),
         words.within(top, high + 1e-9, np.inf, f"growth beyond {high:.0f} ms"),
-        note=f"By trial, the delay grows slowest near {by_trial} ms.",
+        note=f"In the trials the delay grows slowest near {by_trial} ms.",
     )
 
 
@@ -384,7 +398,7 @@ def _htcp_falls_back_at_five(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-105")
 def _more_retransmissions(found: Found) -> Seen:
-    """Retransmissions divided by NewReno's; the smallest ratio of all cells."""
+    """H-TCP's and CUBIC's retransmissions divided by NewReno's; the smallest ratio of all cells."""
     per_trial, per_minute = (
         _means(found, ALL_SIX, name) for name in ("retransmits_pkts", "retransmits_per_minute")
     )
@@ -396,8 +410,9 @@ def _more_retransmissions(found: Found) -> Seen:
     return Seen.by(
         f"at least {trial[0]:.2f} times (H-TCP), {trial[1]:.2f} times (CUBIC)",
         words.every(checks),
-        note="Packets per trial, as in figure 5; NewReno's trials last longer. Per minute at least "
-        f"{minute[0]:.2f} and {minute[1]:.2f} times.",
+        note="Judged by packets per trial, as in figure 5, although NewReno's trials last longer. "
+        f"Per minute H-TCP and CUBIC have at least {minute[0]:.2f} and {minute[1]:.2f} times "
+        "NewReno's retransmissions.",
     )
 
 
@@ -409,8 +424,8 @@ def _events_follow_retransmissions(found: Found) -> Seen:
     return Seen.by(
         f"rank correlation {ranks[0]:.2f} over {len(CELLS)} cells, {ranks[1]:.2f} per minute",
         *(words.grows_with(events, one) for one in retransmits),
-        note="Figure 4's events per minute with figure 5's packets per trial, and with packets per "
-        "minute.",
+        note="Shown: the correlation of queue-full events per minute (figure 4) with "
+        "retransmitted packets per trial (figure 5), and with retransmitted packets per minute.",
     )
 
 
@@ -434,7 +449,7 @@ _H_TCP, _CUBIC = trial_key(FIGURE_2, 1), trial_key(CUBIC_GROWTH, 1)
 def _htcp_grows_as_a_parabola(found: Found) -> Seen:
     growth = found.first(FIGURE_2).htcp_growth
     if growth is None:
-        raise MissingTrialError("Too few epochs were recorded.")
+        raise MissingTrialError("The trials recorded too few congestion epochs.")
     return Seen.by(
         f"{growth.first_pkts_per_rtt:.2f} packets per RTT in the first second, then exponent "
         f"{growth.exponent:.2f} ({growth.epochs} epochs)",
@@ -448,7 +463,7 @@ def _htcp_grows_as_a_parabola(found: Found) -> Seen:
 def _cubic_grows_as_a_cubic(found: Found) -> Seen:
     growth = found.first(CUBIC_GROWTH).cubic_growth
     if growth is None:
-        raise MissingTrialError("Too few epochs were recorded.")
+        raise MissingTrialError("The trials recorded too few congestion epochs.")
     lead = growth.least_lead_pkts
     behind = "never" if lead >= 0 else f"up to {-lead:.1f} packets"
     return Seen.by(
@@ -463,4 +478,4 @@ STATEMENTS = (
     *(_of_table(*number, claim) for number, claim in CLAIM_IDS.items()),
     *CLAIMS.statements(),
 )
-"""C-CD-001 to C-CD-109."""
+"""The statements C-CD-001 to C-CD-109."""

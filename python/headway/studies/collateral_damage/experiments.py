@@ -106,19 +106,20 @@ LENGTH_S, QUICK_LENGTH_S = 180.0, 85.0
 EPOCHS = 20
 """Section 3: five trials, each three minutes or twenty congestion epochs, whichever is longer."""
 MARGIN = 1.1
-"""Factor on the length of a trial that the closed form plans, or that runs again because it was
-short."""
+"""Safety factor on the length that the sawtooth's formula gives for a trial, and on the length of a
+repeated trial that was too short.
+"""
 START_SPREAD_RTTS = 1.0
 """Flows start at random within this many round trips (choices in study.toml)."""
 VOIP_LEAD_S = 1.0
-"""The call's datagrams begin this much before the flows."""
+"""The VoIP stream's datagrams begin this long before the TCP flows."""
 SETTINGS: dict[str, dict[str, int]] = {
     "reno": {},
     # Adaptive reset is the paper's name for the bandwidth switch of Linux.
     "htcp": {"adaptive_backoff": 0, "bandwidth_switch": 0, "rtt_scaling": 1},
     "cubic26": {"max_increment": 100},
 }
-"""Section 3: the tunables that were changed."""
+"""Tunables that the paper's testbed changed (section 3)."""
 RATE, BUFFER = "1 Mbit/s", "60000 B"
 BOTTLENECK = 0
 """The number of the forward link."""
@@ -127,7 +128,7 @@ DATAGRAMS_BPS = Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval
 PAYLOAD_SHARE = 1448 / 1500
 """Payload of a packet of full size."""
 LINK_GOODPUT_KBYTES_S = (_RATE_BPS - DATAGRAMS_BPS) / BITS_PER_BYTE * PAYLOAD_SHARE / 1e3
-"""Payload that packets of full size carry while the call sends all of its datagrams."""
+"""Payload rate of full-sized TCP packets while the VoIP stream uses its part of the link."""
 FULL_QUEUE_MS = _BUFFER_BYTES * BITS_PER_BYTE * 1e3 / _RATE_BPS
 DATAGRAM_MS = Voip.packet * BITS_PER_BYTE * 1e3 / _RATE_BPS
 """Times to send a full queue and one datagram over the bottleneck."""
@@ -147,7 +148,7 @@ order."""
 
 
 def cell_name(cell: CellKey) -> str:
-    """A cell as a reader calls it: "50 ms, NewReno, 2 flows"."""
+    """A cell's name in texts: "50 ms, NewReno, 2 flows"."""
     rtt_ms, control, flows = cell
     return f"{rtt_ms} ms, {LABELS[control]}, {flows_name(flows)}"
 
@@ -164,7 +165,7 @@ def trial_key(cell: CellKey, trial: int | str) -> str:
 
 
 RECORDED = {trial_key(cell, 1): cell for cell in ZOOMED}
-"""Trials with flow states and queue, by key."""
+"""By key, the trials of which flow states and the queue are recorded."""
 
 
 def trials_per_cell(ctx: StudyContext) -> int:
@@ -173,7 +174,7 @@ def trials_per_cell(ctx: StudyContext) -> int:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """90 trials (72 of 85 s with ``quick``), as long as they turned out to need in this folder."""
+    """90 trials, with the lengths found necessary in this folder; 72 of 85 s with ``quick``."""
     plan = {}
     for cell in CELLS:
         length_s = QUICK_LENGTH_S if ctx.quick else planned_length_s(cell)
@@ -236,13 +237,13 @@ def planned_length_s(cell: CellKey) -> float:
 
 
 def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
-    """One trial: flows start at random times; the call stops with the first flow."""
+    """One trial: flows start at random; the VoIP stream ends when the first flow stops."""
     rtt_ms, control, flows = cell
-    # random() of a text seed is the one generator Python promises never to change.
+    # Python guarantees the same numbers of random() for a text seed in every version.
     chance = random.Random(f"{seed}/{trial_key(cell, number)}").random
     spread_s = START_SPREAD_RTTS * rtt_ms / 1e3
     starts_s = [VOIP_LEAD_S + spread_s * chance() for _ in range(flows)]
-    # Each writes for the trial's length, then its send buffer drains.
+    # Each flow's application writes for the trial's length, then the send buffer drains.
     stops_s = [start_s + length_s for start_s in starts_s]
     settings = {"name": control, "tunables": SETTINGS[control]}
     tcp = [
@@ -255,7 +256,8 @@ def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experime
         {
             "topology": path(rtt_ms),
             "flows": (*tcp, call),
-            # 10 s for the queue and retransmissions to empty after the last flow stops
+            # 10 s after the last flow stops, in which the queue drains and lost packets are
+            # retransmitted
             "duration": f"{max(stops_s) + 10:.9f} s",
             "stack": "linux-2.6",
             "seed": seed,
@@ -265,7 +267,7 @@ def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experime
 
 
 def _with(experiment: Experiment, flows: Iterable[Flow], later_ns: int) -> Experiment:
-    """The trial with other flows, which ends later. The call is its last flow."""
+    """The trial with these flows and a later end. The last flow is the VoIP stream."""
     duration_ns = experiment.duration + later_ns
     return experiment.model_copy(update={"flows": tuple(flows), "duration": duration_ns})
 
@@ -289,14 +291,14 @@ def lengthened(experiment: Experiment, factor: float) -> Experiment:
 
 
 def three_minutes(experiment: Experiment) -> Experiment:
-    """A quick trial that lasts as long as the paper's."""
+    """A trial of the quick form, lengthened to the paper's three minutes."""
     if _longest_ns(experiment) >= int(LENGTH_S * NS_PER_S):
         return experiment
     return lengthened(experiment, LENGTH_S / QUICK_LENGTH_S)
 
 
 def starting_within(experiment: Experiment, spread_ns: int) -> Experiment:
-    """The same random draws of start times, scaled to another time than a round trip."""
+    """The trial with start times that are scaled from one round trip to ``spread_ns``."""
     lead_ns = int(VOIP_LEAD_S * NS_PER_S)
 
     def move(flow: Flow) -> Flow:
@@ -311,13 +313,13 @@ def starting_within(experiment: Experiment, spread_ns: int) -> Experiment:
 
 
 def _chance(experiment: Experiment) -> Callable[[], float]:
-    """Draws of a trial: trials differ in when their flows start."""
+    """A random generator for a trial, seeded by the experiment's seed and the flows' starts."""
     starts = [str(flow.start) for flow in experiment.flows[:-1]]
     return random.Random("/".join([str(experiment.seed), *starts])).random
 
 
 def own_times(experiment: Experiment, most_ns: int) -> Experiment:
-    """Each program begins at its own random time; the call ends before or after the first flow."""
+    """The trial with a random start of each flow and of the VoIP stream, and a random VoIP end."""
     moved, chance = starting_within(experiment, most_ns), _chance(experiment)
     *tcp, call = moved.flows
     start_ns = int(chance() * most_ns)
@@ -327,12 +329,12 @@ def own_times(experiment: Experiment, most_ns: int) -> Experiment:
 
 
 def longer(experiment: Experiment, most_ns: int) -> Experiment:
-    """The same trial, in which all programs end later."""
+    """The trial, in which all flows end later by a random time of up to ``most_ns``."""
     return _stopping_later(experiment, int(most_ns * _chance(experiment)()))
 
 
 def noisy_delays(experiment: Experiment, noise_ns: int, step_ns: int) -> Experiment:
-    """The forward link changes its delay at intervals, and is longer by an exponential draw."""
+    """The trial with an exponential random delay added to the forward link's every ``step_ns``."""
     path, chance = experiment.topology, _chance(experiment)
     assert isinstance(path, Dumbbell)
     steps = []
@@ -344,6 +346,6 @@ def noisy_delays(experiment: Experiment, noise_ns: int, step_ns: int) -> Experim
 
 
 def without_delayed_acks(experiment: Experiment) -> Experiment:
-    """An ACK for every packet of a bulk flow."""
+    """The trial with an ACK for every packet of a bulk flow."""
     *tcp, call = experiment.flows
     return _with(experiment, (*(f.model_copy(update={"delayed_ack": False}) for f in tcp), call), 0)

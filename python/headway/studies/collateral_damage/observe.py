@@ -26,12 +26,13 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 EPOCHS_SHOWN = 3
-"""Whole epochs of figure 2."""
+"""Number of whole congestion epochs that figure 2 shows."""
 LOW_SPEED_S = 1.0
 """How long after a congestion event H-TCP grows like NewReno."""
 LATE_S = 0.5
-"""From this long after a congestion event H-TCP's growth is fitted; before, it is a packet or
-two."""
+"""From this long after a congestion event H-TCP's growth is fitted. Before, the window grows by
+only a packet or two.
+"""
 LONG_S = 3.0
 """Epochs of CUBIC that are shorter do not exceed W_max, so their growth does not show a cubic."""
 FEW = 8
@@ -68,7 +69,7 @@ NUMBERS = tuple(field.name for field in fields(TrialNumbers))
 
 @dataclass(frozen=True)
 class Lifetime:
-    """One flow of one trial."""
+    """Numbers of one flow of one trial."""
 
     first_s: float
     last_s: float
@@ -112,7 +113,7 @@ class CubicGrowth:
     constant: float
     """CUBIC's constant C in packets/s^3, median over the epochs."""
     least_lead_pkts: float
-    """Smallest lead of CUBIC's window over a window that grows by a packet per round trip."""
+    """Smallest difference between CUBIC's window and that of NewReno."""
     epochs: int
     cubic: Law
     """x³, where x is the time from the inflection, and the distance of CUBIC's target from W_max,
@@ -147,10 +148,9 @@ class Trial:
     numbers: TrialNumbers
     lifetimes: tuple[Lifetime, ...]
     owd_ms: Array
-    """The call's delays from the moment when every flow has had a congestion event, shape (n,),
-    ms."""
+    """The VoIP stream's delays after every flow has had a congestion event, shape (n,), ms."""
     hosts: str
-    """Which TCP the trial ran on: the simulator's or the kernel's."""
+    """The backend whose TCP the trial ran on: the simulator or the kernel."""
     htcp_growth: HtcpGrowth | None = None
     cubic_growth: CubicGrowth | None = None
     figure_2: Course | None = None
@@ -165,7 +165,7 @@ class Cell:
     trials: list[Trial]
 
     def values(self, name: str) -> list[float]:
-        """One quantity of ``TrialNumbers``, one value per trial."""
+        """One field of ``TrialNumbers``, with a value per trial."""
         return [float(getattr(trial.numbers, name)) for trial in self.trials]
 
     def mean(self, name: str) -> float:
@@ -207,7 +207,7 @@ def gather(ctx: StudyContext, rows: Mapping[str, Trial]) -> Found:
 
 
 def collect(ctx: StudyContext) -> Observed[Trial]:
-    """Run all trials; in the full form, short ones again."""
+    """Run all trials; in the full form, run trials with too few epochs again, longer."""
     if not ctx.resume:
         (ctx.out_dir / setup.LENGTHENED).unlink(missing_ok=True)
     trials = setup.experiments(ctx)
@@ -215,7 +215,7 @@ def collect(ctx: StudyContext) -> Observed[Trial]:
 
 
 def run_until_enough(ctx: StudyContext, trials: Mapping[str, Experiment]) -> Observed[Trial]:
-    """Run trials, then those again, longer, whose flows saw fewer than twenty epochs on average.
+    """Run trials; run those with fewer than twenty epochs per flow on average again, longer.
 
     A trial becomes at most four times as long each time, up to four times. The factors are saved.
     """
@@ -237,15 +237,15 @@ def run_until_enough(ctx: StudyContext, trials: Mapping[str, Experiment]) -> Obs
 
 
 def observe(key: str, trace: Trace) -> Trial:
-    """Delays, goodputs and epochs of a trial; of some the growth of windows and time series."""
+    """Observe a trial: delays, goodputs, epochs; of some trials also window growth and curves."""
     cell, experiment, tcp = setup.RECORDED.get(key), trace.experiment, trace.tcp_flows()
     whole = metrics.whole_run(trace)
     backoffs_ns = [metrics.backoff_times_ns(trace, flow, whole) for flow in tcp]
     starts_ns = experiment.start_times_ns()
     stops_ns = [experiment.flows[flow].stop or experiment.duration for flow in tcp]
     first_ns, last_ns = min(starts_ns[flow] for flow in tcp), max(stops_ns)
-    # The paper's delays are those "over at least twenty congestion epochs", and an epoch lies
-    # between two congestion events: the slow start before the first belongs to none.
+    # The paper's delays are those "over at least twenty congestion epochs". An epoch lies between
+    # two congestion events, so the slow start before the first event belongs to no epoch.
     begin_ns = max((int(times[0]) for times in backoffs_ns if len(times)), default=0)
     owd_ms = metrics.owd_us(trace, window=(begin_ns, min(stops_ns))) * 1e-3
     owd, extremes_us = metrics.distribution(owd_ms), metrics.owd_distribution_us(trace)
@@ -292,7 +292,7 @@ def observe(key: str, trace: Trace) -> Trial:
 def _lifetime(trace: Trace, flow: int) -> Lifetime:
     summary = trace.flows[flow]
     goodput_bps = metrics.goodput_tcptrace_bps(trace, flow)
-    if goodput_bps is None:  # a connection that never sent: nothing to divide
+    if goodput_bps is None:  # the connection never sent, so it has no goodput
         return Lifetime(0.0, 0.0, 0, 0.0)
     return Lifetime(
         (summary.first_packet_ns or 0) / NS_PER_S,
@@ -371,7 +371,7 @@ def cubic_growth(epochs: Sequence[GrowthEpoch]) -> CubicGrowth | None:
         return None
     constant = float(np.median([_cubic_constant(epoch) for epoch in long]))
     laws = sorted((_cubic_law(epoch) for epoch in long), key=Law.r_squared)
-    # Both windows start equal, so only their later values show which control grows faster.
+    # CUBIC's and NewReno's windows are equal at first, so only later values show which one leads.
     leads = [(epoch.cwnd_pkts - _newreno_pkts(epoch))[1:] for epoch in epochs]
     lead = float(np.concatenate(leads).min())
     return CubicGrowth(constant, lead, len(long), laws[(len(laws) - 1) // 2])

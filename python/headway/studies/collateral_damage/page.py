@@ -292,7 +292,7 @@ def _lifetimes(found: Found) -> list[ReportTable]:
 
 
 def _excess(found: Found, key: CellKey) -> list[str]:
-    """The parts into which the report splits a cell's goodput."""
+    """Quantities into which the report splits a cell's goodput."""
     cell, link = found[key], setup.LINK_GOODPUT_KBYTES_S
     summed = cell.mean(GOODPUT)
     room = cell.mean("voip_loss") * setup.DATAGRAMS_BPS / 8 * setup.PAYLOAD_SHARE / 1e3

@@ -41,7 +41,7 @@ class BesideSimulator(Study[Row, Found]):
 
 
 def simulated(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The twins' rows, by the keys of their trials."""
+    """The rows of the simulated twins, by the keys of the kernel's trials."""
     return {key.removeprefix(SIMULATED): rows[key] for key in rows if key.startswith(SIMULATED)}
 
 
@@ -57,7 +57,9 @@ def agreed(
     def look(found: Found) -> Seen:
         claim = judge(agreement, *tables(found))
         if claim.verdict == "not checked" and not claim.note:
-            raise MissingTrialError(f"Neither has a number of {agreement.row}.")
+            raise MissingTrialError(
+                f"Neither the kernel's nor the simulator's trials have a number of {agreement.row}."
+            )
         return Seen(
             claim.measured if claim.measured is not None else "nothing",
             claim.verdict == "holds",
@@ -72,14 +74,15 @@ def agreed(
         agreement.statement,
         "the simulator's",
         look,
-        ours="Shows the difference closest to the tolerance, or furthest beyond it.",
+        ours="Shown: the difference between kernel and simulator that is closest to the "
+        "tolerance, or furthest beyond it.",
         spoil=spoil,
         mend=mend,
     )
 
 
 def as_simulated(keys: str) -> Spoil:
-    """Replace the kernel's evidence by the twins', where the key matches."""
+    """Replace the kernel's rows whose keys match by those of their simulated twins."""
 
     def mend(rows: Rows) -> Rows:
         twins = simulated(rows)

@@ -9,8 +9,9 @@ from headway.studies.common import lab
 
 _FIRST_S = 0.3
 _LONGEST, _GAP_S = 1.15, 0.5
-"""A transfer is assumed to take at most _LONGEST times slow start's time by table 6.1. The link is
-then idle for _GAP_S, which is longer than the slots in which the routers of ``lab.path`` meter."""
+"""Each transfer is assumed to take at most _LONGEST times slow start's time by table 6.1. The link
+is then idle for _GAP_S, which is longer than the slots in which the routers of ``lab.path`` meter.
+"""
 
 
 def in_turn(sizes_bytes: Sequence[float], rtt_ms: float) -> tuple[list[float], float]:

@@ -26,7 +26,9 @@ RECEIVE_BUFFER = "8388608 B"
 """Receive buffers of appendix B.2 and paper 000: windows that limit no flow and keep quick ACKs
 active."""
 SMALL_BUFFER_PKTS = 50
-"""The bottleneck's queue wherever the thesis does not compare with its testbed (6.1.1.1)."""
+"""The bottleneck's queue in all simulations that the thesis does not compare with its testbed
+(6.1.1.1).
+"""
 ROUTER = "algorithm=target:interval_ms=200"
 """The Quick-Start router of sections 6.3.1 and 6.4.2: the whole link, slots of a round trip."""
 RECEIVE_WINDOW = "625000 B"
@@ -35,7 +37,9 @@ RECEIVE_WINDOW = "625000 B"
 STACK = "linux-2.6"
 CONTROL = "cubic26"
 EARLY, LATE, EARLY_OR_LATE = 2, 3, 4
-"""Quick-Start's activation: in the handshake, with data, in the handshake if the data is known."""
+"""When hosts send a Quick-Start request: in the handshake, with data, or in the handshake only if
+the data is known by then.
+"""
 LONG_BPS, LONG_RTT_MS = 10**9, 233
 """The thesis' real path, of "about 1 Gbit/s" (section 6.1.3, l. 2870)."""
 DOWNLINK = 1

@@ -20,7 +20,7 @@ from typing import Any
 from headway.experiment import Dumbbell
 
 SCHEMES = {"xcp": "XCP", "rcp": "RCP"}
-"""Labels by name. A control and its router's algorithm have the same name."""
+"""Labels of XCP and RCP by name. A control and its router's algorithm have the same name."""
 UNLIMITED_PKTS = 1_000_000
 WINDOW = "8388480 B"
 """The largest window that can be announced with the hosts' window scale."""

@@ -33,7 +33,7 @@ RECEIVE_WINDOW = "8388480 B"
 
 WARMUP_S = 60.0
 DRAIN_S = 120.0
-"""Time for the last responses after the last session has started."""
+"""Time after the start of the last session, in which the last responses complete."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Scheme:
     router: Mapping[str, int | str] | None = None
     """Tunables of a Quick-Start router; None: the router does not support Quick-Start."""
     foresees: bool = False
-    """When a connection opens, each end knows the size of its first message."""
+    """Whether each end knows the size of its first message when a connection opens."""
     guide: str | None = None
     """A scheme of ``network`` instead of the thesis' control and a startup."""
 
@@ -151,7 +151,7 @@ def present(schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def with_router(scheme: Scheme) -> bool:
-    """Whether figures about routers show a scheme: one with routers, or slow start."""
+    """Whether figures about routers show a scheme: only if it uses routers or is slow start."""
     return scheme.router is not None or scheme.startup == "slow-start"
 
 

@@ -23,14 +23,14 @@ def matching(found: Mapping[str, Row], keys: str) -> list[Row]:
 
 
 def value(row: Any, path: str) -> float:
-    """The number at a path of a row, "files.used"; the mean of an array."""
+    """The number at a path of a row, such as "files.used"; of an array, its mean."""
     for part in path.split("."):
         row = row[part] if isinstance(row, Mapping) else getattr(row, part)
     return float(np.mean(row))
 
 
 def picked(found: Mapping[str, Any], key: str, which: Iterable[One], path: str) -> dict[One, float]:
-    """The number at a path of each trial whose key is ``key`` with one of ``which`` put in."""
+    """The number at a path of the trials ``key.format(one)``, for each of ``which``."""
     return {one: value(found[key.format(one)], path) for one in which}
 
 

@@ -38,7 +38,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Traffic:
-    """One trial: responses requested between the end of the warm-up and the end of the sessions."""
+    """Observations of one trial: its responses requested after the warm-up, before sessions end."""
 
     count: int
     """Responses, or epochs."""
@@ -50,7 +50,7 @@ class Traffic:
     """Part of the responses' packets that the bottleneck dropped."""
     utilization: float
     router: Router | None
-    """None: the trial has no Quick-Start router."""
+    """Counters of the Quick-Start router; None if the trial has no such router."""
 
     @property
     def mean_s(self) -> float:
@@ -63,7 +63,7 @@ def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
     if rows.height < BATCHES:
         raise HeadwayError(
             f"{rows.height} responses were complete when the run ended; a mean with its interval "
-            f"needs {BATCHES}, so shorter responses or a longer run"
+            f"needs at least {BATCHES}; use shorter responses or a longer run"
         )
     return Traffic(
         count=rows.height,
@@ -176,7 +176,7 @@ def with_intervals(
 
 
 def cells(found: Mapping[str, Traffic]) -> pl.DataFrame:
-    """A row of numbers for every trial."""
+    """A table's rows: the numbers of every trial."""
     return pl.DataFrame(
         [
             {

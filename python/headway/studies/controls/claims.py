@@ -73,9 +73,10 @@ class Row:
 
     @property
     def text(self) -> Text:
-        """The row's text of study.toml; line breaks in ``why`` become spaces."""
-        fields = FILE.published[self.id]
-        return Text(**{**fields, "why": " ".join(fields.get("why", "").split())})
+        """The row's texts of study.toml; line breaks become spaces."""
+        fields = FILE.published[self.id].items()
+        texts = {name: " ".join(v.split()) for name, v in fields if isinstance(v, str)}
+        return Text(**{**FILE.published[self.id], **texts})
 
     def statement(self) -> Statement[Found]:
         """The row as a statement that a judge can check."""
@@ -120,15 +121,15 @@ _utilization = partial(_trial, "utilization", "")
 _queue = partial(_trial, "queue_pkts", "packets", of=lambda run: run.queue_pkts - run.utilization)
 """A row about the mean number of waiting packets.
 
-The packet in transmission does not wait: its time is part of the base RTT of a delay-based law. It
-exists for the part of the time that the link is used.
+The packet in transmission does not wait: its time is part of the base RTT of a delay-based law. A
+packet is in transmission during the part of the time that the link is used.
 """
 _share = partial(_trial, "first_share", "")
 """A row about the first flow's share of the total goodput."""
 
 
 def _slope(id: str, small: str, large: str, expected: float, **more: Any) -> Row:
-    """Slope of the window's logarithm over that of the loss ratio, over a decade of loss.
+    """Slope of the window over the loss ratio on logarithmic scales, between two loss ratios.
 
     ``small`` and ``large`` are the trials with the smaller loss and with ten times as much.
     """
@@ -140,7 +141,7 @@ def _slope(id: str, small: str, large: str, expected: float, **more: Any) -> Row
 
 
 def _hybla(id: str, rtt_ms: float, loss: str) -> Row:
-    """Hybla's goodput over Reno's."""
+    """Hybla's goodput divided by Reno's."""
     key = f"hybla-{rtt_ms:g}ms-{loss}"
 
     def ratio(found: Found) -> float:
@@ -156,7 +157,7 @@ def _bdp_pkts(rate_bps: float) -> float:
 
 
 def _rarer_losses(experiment: Experiment) -> Experiment:
-    """Take a tenth of the loss, and adapt the buffers and the length."""
+    """Reduce the loss to a tenth, and adapt the buffers and the run's length."""
     every = lost_every(experiment)
     if every is None:
         raise LookupError("this trial has no periodic loss")
@@ -191,7 +192,7 @@ ROWS = (
         mended=1.45,
         tries=(
             Change(
-                "hosts of linux-2.6, whose Recovery stops at bandwidth times RTTmin",
+                "hosts of linux-2.6, whose Recovery lowers cwnd only to bandwidth times RTTmin",
                 edited({"stack": "linux-2.6"}),
                 "westwood-small-buffer",
             ),
@@ -225,7 +226,7 @@ ROWS = (
         "illinois-p1e-3",
         -0.5,
         mended=0.88,
-        tries=(Change("a tenth of the loss at both points", _rarer_losses, "illinois-p*"),),
+        tries=(Change("a tenth of the loss, p from 1e-5 to 1e-4", _rarer_losses, "illinois-p*"),),
     ),
 )
 STATEMENTS = tuple(row.statement() for row in ROWS)

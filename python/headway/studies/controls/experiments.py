@@ -30,7 +30,7 @@ ROOM = 1.6
 """Buffers hold this multiple of the expected mean window, which limits slow start's overshoot. A
 window that a loss halves has its peak at 1.33 times the mean."""
 LEFT_OVER = 0.01
-"""The part of the window that may remain of the overshoot when the measurement begins."""
+"""When the measurement begins, slow start's overshoot may still be this part of the window."""
 
 RTT_MS = 100.0
 SCALABLE_LOSSES = (3e-4, 3e-5)
@@ -207,7 +207,7 @@ def periodic(
 
 
 def lost_every(experiment: Experiment) -> int | None:
-    """The data loses one packet in this many; None without periodic loss."""
+    """Of this many data packets one is lost; None without periodic loss."""
     forward, _ = experiment.topology.links()[0]
     for router in forward.routers:
         if router.name == LOSER:
@@ -220,7 +220,8 @@ def _shared(ctx: StudyContext, controls: Sequence[str], *, far_ms: float) -> Exp
     flows = [
         {
             "control": control,
-            # within a round trip: the first data of each meets an empty queue
+            # Flows start within a round trip, so that the first data of each flow meets an empty
+            # queue.
             "start": f"{number * 0.02:g} s",
             "delay": f"{far_ms / 2 if number else 0:g} ms",
             "delayed_ack": False,
@@ -282,7 +283,7 @@ Found = Evidence[Run]
 
 
 def observe(_key: str, trace: Trace) -> Run:
-    """The numbers of a trial."""
+    """Reduce a trial to its numbers."""
     goodputs_bps = [metrics.goodput_bps(trace, n) for n in range(len(trace.experiment.flows))]
     goodput_bps = float(np.sum(goodputs_bps))
     window = metrics.window_of(trace)

@@ -159,9 +159,10 @@ def _back(found: Found) -> Seen:
         max(times_s),
         words.few_seconds(max(times_s)),
         unit="s",
-        note=f"The time is that of the slowest run. {len(dipped)} of {len(own)} fall below "
-        f"{100 * RECOVERED_SHARE:.0f} % of their rate in the {BEFORE_S:g} s before, in slots of "
-        f"{SAMPLE_S:g} s, and recover after {math.fsum(times_s) / len(times_s):.1f} s on "
+        note=f"The time is that of the slowest run. {len(dipped)} of {len(own)} long flows fall "
+        f"below {100 * RECOVERED_SHARE:.0f} % of their mean rate in the {BEFORE_S:g} s before the "
+        f"Mega-Start, judged in slots of {SAMPLE_S:g} s, and recover after "
+        f"{math.fsum(times_s) / len(times_s):.1f} s on "
         "average.",
     )
 
@@ -177,9 +178,8 @@ def _xcp_equal(found: Found) -> Seen:
         median(own),
         words.of_the_order_of(median(own), 5),
         unit="s",
-        note=f"The time is the median. On average {second:.2f} s for two flows and {third:.2f} s "
-        "for three; "
-        f"range {min(own):.2f} to {max(own):.2f} s.",
+        note=f"The time is the median. On average an equal share takes {second:.2f} s with two "
+        f"flows and {third:.2f} s with three; range {min(own):.2f} to {max(own):.2f} s.",
     )
 
 
@@ -203,8 +203,8 @@ def _rcp_buffer(found: Found) -> Seen:
         min(peaks),
         words.some([words.several_hundred(min(peak, 900.0)) for peak in peaks]),
         unit="packets",
-        note=f"Shown: the smallest of the runs' longest queues. The largest is {max(peaks):.0f}, "
-        "the mean with XCP "
+        note=f"Each run has a largest queue. Shown: the smallest of these over RCP's runs. Their "
+        f"maximum is {max(peaks):.0f} packets; XCP's mean is "
         f"{mean_of(found, 'xcp', 'peak_pkts'):.0f}.",
     )
 
@@ -213,7 +213,7 @@ def _rcp_buffer(found: Found) -> Seen:
 def _faster_than_tcp(found: Found) -> Seen:
     times_s = {name: _equal_s(found, name) for name in ("rcp", "xcp", lab.SLOW_START)}
     shown = {LABELS[name]: (median(own), min(own), max(own)) for name, own in times_s.items()}
-    # infinite: not within the run
+    # An infinite time means that shares did not become equal within the run.
     rcp_s, xcp_s, tcp_s = (min(median(own), LENGTH_S) for own in times_s.values())
     arrivals = times_s[lab.SLOW_START]
     return Seen.by(

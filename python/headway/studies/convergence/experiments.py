@@ -34,7 +34,7 @@ author recommends."""
 
 
 def runs(ctx: StudyContext) -> range:
-    """Numbers of the runs."""
+    """Numbers that count the runs, from 1 on."""
     return range(1, 7 if ctx.quick else 13)
 
 

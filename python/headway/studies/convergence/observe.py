@@ -24,7 +24,7 @@ EQUAL, HELD_S = 0.99, 1.0
 slots of the following HELD_S, or until a flow starts or ends. Two rates then differ from their mean
 by at most a tenth."""
 ARRIVAL_S = 3.0
-"""For this time after its start a flow counts as new."""
+"""A flow counts as new for this time after its start."""
 RECOVERED_SHARE = 0.9
 """A flow has recovered when it has this part of its earlier rate."""
 BEFORE_S = 5.0
@@ -42,14 +42,14 @@ class Course:
     goodputs_bps: Sequence[Array]
     """Goodput of each flow in each slot."""
     queue_s: Array
-    """When the queue towards the clients changed, shape (changes,)."""
+    """Times at which the queue towards the clients changed, shape (changes,)."""
     queue_pkts: Array
     """Length of the queue towards the clients after each change."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of three flows."""
+    """Observations of one run of three flows."""
 
     jain: float
     """Fairness of the three goodputs while all flows are active."""
@@ -68,7 +68,7 @@ class Outcome:
     third_s: float
     """Response time of the third flow."""
     last_end_s: float
-    """When the last response ended."""
+    """Time at which the last response ended."""
     granted_later: float
     asked_later: float
     """Granted and all Quick-Start requests of the second and third flow; NaN: not counted."""
@@ -188,7 +188,7 @@ def _delivered(trace: Trace, flow: int) -> tuple[Array, Array]:
 
 
 def _first_data_s(times_s: Array, delivered_bytes: Array) -> float:
-    """The last reading before more than a request is delivered; infinite if none is."""
+    """Time of the last reading before a flow's response data is delivered; infinite: none is."""
     there = np.flatnonzero(delivered_bytes > lab.REQUEST_BYTES)
     return float(times_s[max(int(there[0]) - 1, 0)]) if there.size else math.inf
 

@@ -29,7 +29,7 @@ _ONE_RUN = "Goodput of the three flows, one run."
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     runs = [
         {"scheme": name, **{k: v for k, v in vars(one).items() if k != "course"}}
         for name in LABELS

@@ -43,7 +43,7 @@ def rate_bps(target_s: float) -> float | None:
 
 
 def _observing(change: Callable[[Array], Array]) -> Callable[[str, Trace], setup.Responses]:
-    """Observe a function of the response times."""
+    """Observe response times as usual, then apply a function to them."""
 
     def observed(key: str, trace: Trace) -> setup.Responses:
         seen = setup.observe(key, trace)
@@ -62,8 +62,8 @@ _FASTEST = _observing(lambda times_s: times_s.min(keepdims=True))
 @CLAIMS.judge(
     "C-TH-244",
     tries=[
-        Change("a clock of milliseconds", keys=MEGA, observe=_WHOLE_MS),
-        Change("an object of 99 kB instead of 100", _SMALLER, MEGA),
+        Change("response times rounded to whole milliseconds", keys=MEGA, observe=_WHOLE_MS),
+        Change("an object of 99 kB instead of 100 kB", _SMALLER, MEGA),
     ],
 )
 def _met(found: Found) -> Seen:
@@ -77,7 +77,7 @@ def _met(found: Found) -> Seen:
 
 
 def _within(found: Found, scheme: str, least_s: float) -> Seen:
-    """The largest ratio of a response time to its target: at most 10 % above 1."""
+    """Judge that every response time is at most 10 % above its target, by the largest ratio."""
     own = found[scheme].between(least_s)
     parts = own.times_s / own.targets_s
     return Seen.by(
@@ -171,7 +171,7 @@ def _constant(found: Found) -> Seen:
 
 
 def _refused(found: Found, same: Callable[[float, float], Check], base: str) -> Seen:
-    """Times for targets that no rate can meet, compared with a startup that ignores targets."""
+    """Judge that response times with targets below the RTT equal those of startup ``base``."""
     slow = float(np.median(found[base].times_s))
     below = {LABELS[scheme]: found[scheme].between(0, RTT_S).times_s for scheme in (MEGA, LATE)}
     shown = {name: _joined(own, ".3f") for name, own in below.items()}
@@ -201,7 +201,7 @@ def _penalty(found: Found) -> Seen:
     worst = float(times_s.max()) / float(found[BASE].times_s[0])
     # The claims list's "rather low" is 10 %. "Not much worse" alone would allow 50 %.
     check = dataclasses.replace(words.within(worst, -math.inf, 1.1), words=frozenset({"much"}))
-    note = "Shown: the worst time with targets from 0.1 to 2 s, as a multiple of slow start's."
+    note = "Shown: the longest response time with targets from 0.1 to 2 s, divided by slow start's."
     return Seen.by(worst, check, note=note)
 
 
@@ -212,7 +212,7 @@ TODAY = "initial-start"
 
 
 def _undelayed(*schemes: str) -> list[Change]:
-    """Evidence that other work of the machine delays downloads of these startups."""
+    """A change that shows whether other work of the machine delayed downloads of these startups."""
     keys = [f"{scheme}-t*" for scheme in schemes]
     return [Change("the fastest of a target's three downloads", keys=keys, observe=_FASTEST)]
 
@@ -247,7 +247,8 @@ def _not_asked(found: Found) -> Seen:
         f"requests: {shown}; from {LEAST_S:g} to 0.5 s {_joined(above, 'g')}",
         *(words.is_so(own.size > 0 and not own.any(), "none below") for own in below.values()),
         words.is_so(above.size > 0 and bool(np.all(above > 0)), "some above"),
-        note="Requests of all downloads with such a target, as the link's router counts them.",
+        note="Shown: the number of Quick-Start requests that the link's router counts during the "
+        "downloads with such targets.",
     )
 
 
@@ -271,7 +272,7 @@ def _late(found: Found) -> Seen:
 
 AGREEMENTS = Agreement.per_row(
     LABELS,
-    "{}: response times over HTTP are the simulator's.",
+    "{}: response times over HTTP on the kernel agree with the simulator's.",
     table=page.TITLE, most=0.02, unit="s", relative=0.05,
 )  # fmt: skip
 _WHY = {scheme: LIVE.file.why["delayed"].why(_undelayed(scheme)) for scheme in BLIND}

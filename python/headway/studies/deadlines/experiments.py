@@ -87,14 +87,14 @@ class Responses:
 
 
 def observe(_key: str, trace: Trace) -> Responses:
-    """A trial with one object per flow, or with one flow of several; all open a connection."""
+    """Observe a trial with an object per flow, or with several objects in one flow."""
     rows = trace["responses"].sort("flow", "epoch")
     took_s = ((rows["end_ns"] - rows["start_ns"]) / NS_PER_S).to_numpy()
     counters = metrics.router_counters(trace, "quick-start")
     counted = counters.filter(counters["link"] == lab.DOWNLINK).sort("time_ns")
     asked = math.nan if counted.is_empty() else float(counted["requests"][-1])
-    # The base RTT replaces handshake times that the trace does not have. A trace has that of the
-    # first connection of a flow only, and those of the others may be shorter.
+    # A trace has the handshake time only of a flow's first connection. For the other connections
+    # the base RTT is used, although their handshakes may be shorter.
     idle_us = trace.experiment.base_rtt_ns // 1000
     if len(trace.flows) == 1:
         return Responses(np.asarray(took_s - idle_us / 1e6, dtype=np.float64), asked)

@@ -51,7 +51,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, setup.Responses]) -> Found:
-    """The trials of each startup as one; the time of a target is the median of its downloads."""
+    """Join the trials of each startup; the time of a target is the median of its downloads."""
     found = {}
     for prefix, scheme in product(("", SIMULATED), LABELS):
         keys = {target_s: prefix + setup.live_key(scheme, target_s) for target_s in TARGETS_S}

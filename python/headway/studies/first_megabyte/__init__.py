@@ -17,7 +17,7 @@ STUDY = declared(
     claims, experiments, page,
     agreements=Agreement.per_row(
         {name: scheme.label for name, scheme in experiments.SCHEMES.items()},
-        "{}: the kernel's time is the simulator's.",
+        "{}: the download time on the kernel agrees with the simulator's.",
         table=page.TITLE, most=15.0, unit="ms", relative=0.08,
     ),
 )  # fmt: skip

@@ -17,8 +17,8 @@ def _near_least(found: Found, name: str) -> Seen:
     return between(median_ms(found[name]), 0.99 * least_ms, 1.15 * least_ms, unit="ms")
 
 
-# Each value refutes a claim: a start without a paced first flight, or with a round trip for the
-# request.
+# Evidence that refutes a claim: a startup without a paced first flight, or one that needs a round
+# trip for its request.
 for name, worse in {"mega-start": "jump-start-original", "quick-start": "quick-start-late"}.items():
     CLAIMS.add(
         f"first-megabyte-{name}", partial(_near_least, name=name), spoil=swapped(name, worse)

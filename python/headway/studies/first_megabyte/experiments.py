@@ -28,7 +28,7 @@ class Scheme:
     control: str
     initial_rate_bps: float | None = None
     announces: bool = False
-    """The application announces the volume."""
+    """Whether the application announces the volume of its data."""
     round_trips: int = 2
     """Round trips that every startup needs: one for the handshake, and one for the request and its
     response."""

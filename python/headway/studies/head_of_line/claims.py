@@ -29,9 +29,9 @@ def _small_loss(found: Found) -> Seen:
     return Seen.by(
         f"at most {100 * off[worst]:.1f} % off ({CONTROLS[worst]})",
         words.within(off[worst], -math.inf, 0.05, "±5 %"),
-        note=f"RTT {setup.RTT_MS} ms; the thesis does not print its own. "
-        f"{100 * max(tiny.values()):.1f} % off up to a loss of 0.1 %, and "
-        f"{100 * max(other.values()):.1f} % off with {OTHER_STACK}.",
+        note=f"The RTT is {setup.RTT_MS} ms; the thesis does not print its RTT. Up to a loss of "
+        f"0.1 % the time is at most {100 * max(tiny.values()):.1f} % off eq. A.7, and with hosts "
+        f"of {OTHER_STACK} at most {100 * max(other.values()):.1f} %.",
     )
 
 
@@ -60,8 +60,8 @@ def _cubic_first(found: Found) -> Seen:
 def _counted_s(loss: float) -> float:
     """Mean time to the far end and back if one of 1/loss messages is lost each way.
 
-    Counted message by message with constant gaps. The third message after the lost one reveals the
-    loss.
+    It is counted message by message, with constant gaps between messages. The third message after
+    the lost one reveals the loss.
     """
     sent = np.arange(round(1 / loss)) * setup.INTERVAL_S
     arrival = sent + setup.RTT_MS / 2e3

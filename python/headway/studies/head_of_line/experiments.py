@@ -60,13 +60,13 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 @dataclass(frozen=True)
 class Times:
-    """Response times of a trial."""
+    """Observations of a trial: the response times."""
 
     mean_s: float
     half_width_s: float
     """Half width of the mean's 95 % interval, from ten batches; NaN: too few messages."""
     tail_s: Array
-    """Some of the times in rising order, dense towards the longest; shape (n,)."""
+    """Some of the response times in rising order, most of them near the longest; shape (n,)."""
     tail_share: Array
     """Part of all messages that took at least as long as each of ``tail_s``."""
     slow_s: float

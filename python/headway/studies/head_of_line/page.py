@@ -22,7 +22,7 @@ TAIL_LOSS = 1e-2
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
     columns = {"eq. A.7": model_s(np.array(LOSSES)).tolist()} | {
         name + suffix: [found[key(control, loss, stack)].mean_s for loss in LOSSES]
         for stack, suffix in ((lab.STACK, ""), (OTHER_STACK, f", {OTHER_STACK}"))

@@ -23,7 +23,7 @@ PACKET_MS = PACKET_BYTES * BITS_PER_BYTE * 1e3 / parse_rate(RATE)
 LOSS_BASED = ("reno", "htcp", "cubic26", "cubic")
 DELAY_BASED = ("fast", "vegas")
 ALL = (*LOSS_BASED, *DELAY_BASED, "compound", "illinois", "bbr")
-"""The controls for which statements about every control are judged."""
+"""The controls by which a statement about all controls is judged."""
 
 
 def _default(control: str, tunable: str) -> int:
@@ -97,7 +97,7 @@ def _maxnet(found: Found) -> Seen:
 def _median_within(found: Found, control: str, low_ms: float, high_ms: float) -> Seen:
     [measured_ms] = _medians_ms(found, [control]).values()
     check = words.within(measured_ms, low_ms, high_ms)
-    # Its authors say that MPCP "can" keep the queue low.
+    # MPCP's authors say that MPCP "can" keep the queue low.
     return Seen.by(measured_ms, words.some([check]) if control == "mpcp" else check, unit="ms")
 
 

@@ -37,12 +37,12 @@ def ends() -> tuple[Algorithm, ...]:
 
 
 def queues() -> list[str]:
-    """Every queue discipline by name, the plain one first."""
+    """Every queue discipline by name, drop-tail first."""
     return sorted((one.name for one in registry().queues), key=lambda name: (name != PLAIN, name))
 
 
 def routers_of(control: Algorithm) -> tuple[str, ...]:
-    """The router algorithms that read the control's header, by name."""
+    """The router algorithms that read the header of a control's packets, by name."""
     if control.header is None:
         return ()
     return tuple(one.name for one in registry().routers if one.header == control.header)
@@ -87,7 +87,10 @@ def _trial(ctx: StudyContext, control: Algorithm, queue: str, run: int) -> Exper
 
 @dataclass(frozen=True)
 class Latency:
-    """One trial, after the warm-up. Induced delay is a datagram's delay beyond an empty path."""
+    """Observations of one trial after the warm-up.
+
+    Induced delay is a datagram's delay beyond its delay on an empty path.
+    """
 
     induced_median_ms: float
     induced_p95_ms: float
@@ -111,7 +114,7 @@ Found = Evidence[Latency]
 
 
 def observe(_key: str, trace: Trace) -> Latency:
-    """Delay and utilization of a trial."""
+    """Observe a trial: delay, utilization and queue."""
     induced_ms = metrics.owd_us(trace) / 1e3 - empty_path_ms(trace.experiment)
     known_ms = induced_ms if induced_ms.size else np.array([np.nan])
     lost = metrics.lost_pkts(trace)

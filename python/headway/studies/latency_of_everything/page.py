@@ -19,7 +19,7 @@ QUEUES = {"drop-tail": "Drop-tail", "red": "RED", "codel": "CoDel", "drr": "DRR"
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figure and data."""
+    """The report's tables, figure and data."""
     controls = [one.name for one in ends()]
 
     def point(control: str, queue: str) -> Curve:

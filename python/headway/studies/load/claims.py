@@ -38,7 +38,7 @@ ENDS = {
     "initial-start": partial(slow_start_response_s, window_pkts=10),
     "mega-start": partial(paced_response_s, rate_bps=10e6, window_pkts=3),
 }
-"""Initial- and Mega-Start with the study's parameters, by table 6.1."""
+"""Response times of Initial- and Mega-Start by table 6.1, with the study's parameters."""
 
 
 @CLAIMS.judge("C-TH-144")
@@ -48,14 +48,17 @@ def _idle(found: Found) -> Seen:
         100 * (measured / ideal - 1),
         words.quantity(measured, ideal, 0.05),
         unit="%",
-        note=f"{measured:.3f} s at 2 % load; eq. 6.11 gives {ideal:.3f} s, without loss.",
+        note=f"The simulated time is {measured:.3f} s at 2 % load; eq. 6.11, which assumes no "
+        f"loss, gives {ideal:.3f} s.",
     )
 
 
 @CLAIMS.judge("C-TH-145")
 def _sharing(_: Found) -> Seen:
     seconds = processor_sharing_s(MODERATE)
-    return Seen.by(seconds, words.within(seconds, 0.3375, 0.3385), unit="s", note="At 30 % load.")
+    return Seen.by(
+        seconds, words.within(seconds, 0.3375, 0.3385), unit="s", note="Computed at 30 % load."
+    )
 
 
 @CLAIMS.judge("C-TH-146")
@@ -65,7 +68,8 @@ def _jump_gain(found: Found) -> Seen:
         float(np.mean(list(gains.values()))),
         *(words.several_hundred(1e3 * gain) for gain in gains.values()),
         unit="s",
-        note=f"Mean over all loads. By load: {by_load(gains)}. Each load is judged.",
+        note=f"Shown: the mean over all loads of the time that Jump-Start saves. By load: "
+        f"{by_load(gains)}. Each load is judged.",
     )
 
 
@@ -87,7 +91,8 @@ def _jump_stays_low(found: Found) -> Seen:
     return Seen.by(
         f"{by_load(jump, loads=HIGHEST)}; Slow-Start {by_load(slow, loads=HIGHEST)}",
         words.at_high_load({load: words.less(jump[load], slow[load]) for load in LOADS}),
-        note=f"At 5 % load Jump-Start takes {jump[LOADS[0]]:.2f} s.",
+        note=f"For comparison: at 5 % load Jump-Start's mean response time is "
+        f"{jump[LOADS[0]]:.2f} s.",
     )
 
 
@@ -155,8 +160,8 @@ def _quick_pays_a_round_trip(found: Found) -> Seen:
     return Seen.by(
         f"smaller by {by_load(less, loads=LOWEST)}",
         words.at_small_load({at: words.by_one_round_trip(less[at], round_trip_s) for at in LOADS}),
-        note=f"At 5 % load {quick[LOADS[0]]:.2f} s by quick-start and {jump[LOADS[0]]:.2f} s by "
-        "jump-start.",
+        note=f"At 5 % load Quick-Start saves {quick[LOADS[0]]:.2f} s and Jump-Start "
+        f"{jump[LOADS[0]]:.2f} s.",
     )
 
 
@@ -236,20 +241,21 @@ def _counted(found: Found, scheme: str, what: str, loads: Collection[float] = LO
 
 @CLAIMS.judge("C-TH-158")
 def _grants(found: Found) -> Seen:
-    """The number of granted requests."""
+    """Judge the number of granted requests."""
     short, long = (_counted(found, scheme, "grants") for scheme in INTERVALS_S)
     ratios = {load: long[load] / short[load] for load in LOADS}
     return Seen.by(
         f"times those of 200 ms: {by_load(ratios, 'ratio')}",
         words.falls_with(LOADS, list(ratios.values())),
         words.at_high_load({load: words.much_less(long[load], short[load]) for load in LOADS}),
-        note="The ratio must fall as the load increases. At high load much less must be granted.",
+        note="The ratio of the two numbers must fall as the load increases. At high load the "
+        "number with 1000 ms must be much smaller.",
     )
 
 
 @CLAIMS.judge("C-TH-159")
 def _granted_bps(found: Found) -> Seen:
-    """The sum of granted rates."""
+    """Judge the sum of granted rates."""
     schemes = ("quick-start-fair", "quick-start")
     fair, target = (_counted(found, scheme, "granted_bps") for scheme in schemes)
     return Seen.by(
@@ -285,17 +291,17 @@ def _strategies_alike(found: Found) -> Seen:
         f"spread {by_load(percent_more(most, least), '%', 1, (*LOWEST, *HIGHEST))}",
         words.at_small_load(alike),
         words.at_high_load(alike),
-        note=f"The slowest algorithms: {', '.join(slowest)}.",
+        note=f"The algorithm with the longest mean response time: {', '.join(slowest)} load.",
     )
 
 
 def _simplified(load: float, interval_s: float) -> float:
-    """The published form of the approval probability, for two slots that a router remembers."""
+    """The thesis' approximation of the probability of approval, for routers with two slots."""
     return (1 / load - 1) / (2 * interval_s)
 
 
 def _approval_probability(load: float, interval_s: float) -> float:
-    """The formula of section 6.4.3.3."""
+    """The probability of approval by the formula of section 6.4.3.3."""
     path = lab.model_path()
     return models.quick_start.approval_probability(
         spare_bps=(1 - load) * lab.LINK_BPS,
@@ -330,8 +336,9 @@ def _approval_trend(found: Found) -> Seen:
     return Seen.by(
         f"approved {', '.join(f'{100 * part:.0f}' for part in approved)} %",
         words.proportional([_simplified(*cell) for cell in cells], approved),
-        note=f"Δ = 200 ms, then 1 s, each at {', '.join(f'{100 * at:g}' for at in loads)} % load. "
-        f"The approximation gives {expected} %.",
+        note=f"Shown: with an interval Δ of 200 ms, then of 1 s, each at "
+        f"{', '.join(f'{100 * at:g}' for at in loads)} % load. The thesis' approximation gives "
+        f"{expected} %.",
     )
 
 

@@ -45,7 +45,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         for load in (MODERATE, LOADS[-1]) if ctx.quick else LOADS:
             unlimited = trial(scheme, load, buffer_pkts=network.UNLIMITED_PKTS)
             trials[key(scheme.key, load)] = unlimited
-    # in both forms: the idle link has few responses, so its simulation is fast
+    # This trial has the same length in both forms: the idle link has few responses, so its
+    # simulation is fast.
     trials[key("slow-start", IDLE)] = trial(pairs.SLOW_START, IDLE, hours=10)
     for mean_bytes in (MEAN_BYTES, published.MEAN_RESPONSE_BYTES):
         slow = trial(pairs.SLOW_START, MODERATE, mean_bytes=mean_bytes)

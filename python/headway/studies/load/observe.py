@@ -21,7 +21,7 @@ ByLoad = Mapping[float, float]
 
 
 def observe(_key: str, trace: Trace) -> Traffic:
-    """Response times, loss, and the router's grants."""
+    """Observe a trial: response times, loss, and the router's grants."""
     return traffic.traffic(trace, traffic.responses(trace))
 
 

@@ -29,7 +29,7 @@ def _loads(keys: str, seconds: float) -> Spoil:
 
 
 def _medians_s(found: Found, name: str) -> dict[int, float]:
-    """A startup's loading time by target."""
+    """A startup's median loading time in s, by target."""
     return {ms: found[key(name, ms)].median_s for ms in TARGETS_MS}
 
 

@@ -47,7 +47,7 @@ class Loads:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """The median's interval: the second and the last but one of ten (98 %), else the ends."""
+        """The median's interval: second to ninth of ten visits (98 %), else the range."""
         if not self.load_s.size:
             return float("nan"), float("nan")
         ordered = np.sort(self.load_s)
@@ -64,7 +64,7 @@ def key(scheme: str, target_ms: int) -> str:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Startups with the same target, then the other targets."""
+    """A trial per startup with the same target, then trials with the other targets."""
     if ctx.quick:
         return {name: _trial(ctx, name, TARGET_MS, 1) for name in (BASE, *TARGETED)}
     trials = {name: _trial(ctx, name, TARGET_MS, VISITS) for name in CONTROLS}

@@ -133,7 +133,8 @@ def _change(says: str, fields: dict[str, str]) -> Change:
         _change("runs of 10 s", {"duration": "10 s"}),
         _change("runs of 30 s", {"duration": "30 s"}),
         Change(
-            "RTTs as the senders smooth them, with what receivers delay ACKs",
+            "the senders' smoothed RTTs as the measure, which include the delay of ACKs by "
+            "receivers",
             keys=_FIG6_LARGE,
             observe=_smoothed_rtts,
         ),
@@ -161,7 +162,7 @@ def _rtt_order(found: Found) -> Seen:
 
 
 def _steady(row: Sharing) -> Array:
-    """Raw throughput of the first flow in the second half."""
+    """Raw throughput of the first flow in the second half of the run."""
     return np.asarray(_second_half(row.raw_mbps[0]), dtype=np.float64)
 
 
@@ -190,9 +191,9 @@ def _comparable(found: Found) -> Seen:
             words.every([words.similar(a, b) for a, b in itertools.combinations(values, 2)])
             for values in (after, least)
         ),
-        note="Shown: time to 90 % of the later mean, in slots of 25 ms; and the lowest rate in a "
-        "second of the "
-        "second half, as a part of its mean.",
+        note="Shown: the time until a flow's rate reaches 90 % of its later mean, in slots of 25 "
+        "ms; and the lowest rate in a second of the run's second half, divided by the mean of "
+        "this half.",
     )
 
 
@@ -207,8 +208,9 @@ def _four(found: Found) -> Seen:
         words.within(float(mbps.min()), 2.0, math.inf),
         words.within(float(mbps.max()), -math.inf, 2.4),
         words.within(float(np.ptp(mbps) / mbps.mean()), 0, 0.05, "less than 5 % apart"),
-        note=f"At most {100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from the mean "
-        "of the four.",
+        note=f"Each flow's throughput is at most "
+        f"{100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from the mean of the four "
+        "flows.",
     )
 
 
@@ -252,8 +254,8 @@ def _two(found: Found) -> Seen:
     low, high = sorted((far, close))
     return Seen.by(
         f"{far:.2f} of 57 ms, {close:.2f} of 29 ms",
-        # the paper does not say which flow has which throughput; the tolerance is that of the
-        # claims list
+        # The paper does not say which of the two flows has which throughput. The tolerance is that
+        # of the claims list.
         words.quantity(low, 4.40, 0.07),
         words.quantity(high, 4.68, 0.07),
         words.within(high / low, 1.0, ALIKE, f"ratio ≤ {ALIKE:g}"),
@@ -393,8 +395,8 @@ def _price_errors_ms(found: Found) -> list[Array]:
 
 @CLAIMS.judge("C-MN-038")
 def _price_steps(found: Found) -> Seen:
-    # The counter of X is read every second; the price includes X only up to its last computation,
-    # at most 10 ms earlier.
+    # The counter of the offered load X is read every second; the price includes X only up to the
+    # price's last computation, at most 10 ms earlier.
     most = float(np.abs(np.concatenate(_price_errors_ms(found))).max())
     return between(most, 0, 12, unit="ms")
 
@@ -452,6 +454,6 @@ def _buffer(_found: Found) -> Seen:
     return Seen.by(
         f"{size / products[0]:.2f} and {size / products[1]:.2f} of the products",
         *(words.slightly_less(size, product) for product in products),
-        note="The products are 35 and 70 KB. 30 KB are slightly less than the first, and less "
-        "than half of the second.",
+        note="The bandwidth-delay products are 35 and 70 KB. The queue of 30 KB is slightly less "
+        "than the first product, and less than half of the second.",
     )

@@ -92,7 +92,7 @@ def key(layout: str, control: str, buffer: str = "small") -> str:
 
 
 def framed(layout: str, mu: int) -> str:
-    """A trial whose router is told more than its link carries: "told-four-mu1014"."""
+    """A trial whose router is configured with more than its link's rate: "told-four-mu1014"."""
     return f"told-{layout}-mu{mu}"
 
 
@@ -142,7 +142,8 @@ def _trial(
             "name": f"flow {number + 1}",
             "start": f"{0 if layout == 'one' else start_s:.6f} s",
             "delay": f"{FAR_DELAY_MS if layout == 'two' and number == 0 else 0} ms",
-            # a window that the send buffer limits leaves in bursts, in which no price is a queue
+            # With a send buffer that limits the window, packets leave in bursts, and the price then
+            # does not equal the queueing delay.
             "send_buffer": SEND_BUFFERS[buffer] if mu == MU else None,
         }
         for number, start_s in enumerate(starts_s)
@@ -169,7 +170,7 @@ class Sharing:
     rtt_courses_ms: tuple[Array, ...]
     """Mean RTT of each flow's packets, in slots of 25 ms."""
     queue_ms: float
-    """Mean length of the bottleneck's queue, what is being sent included, as time."""
+    """Mean queue of the bottleneck as a time, including the packet in transmission."""
     dropped_share: float
     """Part of the packets offered to the bottleneck that the queue dropped."""
     later_dropped_share: float
@@ -179,13 +180,15 @@ class Sharing:
     later_queue_sd_ms: float
     """Standard deviation over time of the queue in the second half, as time."""
     price_ms: float
-    """The router's price at the end; NaN: there was none."""
+    """The router's price at the end of the run; NaN: the router has no price."""
     price_errors_ms: Array
     """By how much each second's change of the price differs from equation 2."""
     price_queue_ms: Array
     """The price minus the queueing delay, at every second."""
     window_rate_pps: Array
-    """Mean of each flow's window over its smallest smoothed RTT, in the second half."""
+    """Mean of each flow's window in the run's second half, divided by the flow's smallest smoothed
+    RTT.
+    """
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class Lossy:
 
 @dataclass(frozen=True)
 class Wire:
-    """Options of all packets of a connection."""
+    """TCP options in all packets of a captured connection."""
 
     lengths_bytes: Array
     """Lengths of MaxNet's options, each including its first two bytes."""
@@ -267,16 +270,16 @@ def _lossy(trace: Trace) -> Lossy:
         if kind == RECOVERY:
             kept.append(windows[row] / windows[row - 1])
         elif kind == RTO and before >= 4:
-            # smaller windows cannot be halved, as after several timeouts in a row
+            # Windows below 4 packets, as after several timeouts in a row, cannot be halved.
             after.append(float(windows[row]))
-            if phases[row - 1] < 3:  # in Recovery, ssthresh is that of a loss already
+            if phases[row - 1] < 3:  # not in Recovery, where a loss has already set ssthresh
                 timeouts.append(ssthresh / before)
     goodput_mbps = metrics.goodput_bps(trace, 0, metrics.whole_run(trace)) / 1e6
     return Lossy(goodput_mbps, *(np.array(v, dtype=np.float64) for v in (kept, timeouts, after)))
 
 
 def sharing(trace: Trace) -> Sharing:
-    """A trial without random loss."""
+    """Observe a trial without random loss."""
     whole = metrics.whole_run(trace)
     later = (whole[1] // 2, whole[1])
     flows = range(len(trace.flows))

@@ -11,12 +11,12 @@ Declared before the fit was run (studies.common.fit has the rules):
 - In no tally: C-MN-027. Predicted with it: FAST's column of table I (C-MN-002, 005, 008, 011, 014,
   017) and all else that is said of FAST (C-MN-021 to 023, 025, 029, 031, 033, 034).
 
-FAST's reaction to loss is not printed either. It is not fitted: the four flows lose nothing, so
-their RTT says nothing of it, and the only numbers that do are those of table I, which are to be
-predicted. It stays the draft's: half of the window.
+The paper does not print FAST's reaction to loss either. This reaction is not fitted, because the
+four flows lose nothing and their RTT does not depend on it. Only the numbers of table I do, and
+these are to be predicted. We use the draft's reaction, half of the window.
 
-What was known: with 10 packets, the value before, four flows had 76 ms. An earlier session had
-tried 36 (252 ms) and 20 with table I in view. The objective uses neither.
+Known before the fit: with alpha = 10, the earlier value, four flows had an RTT of 76 ms. Alpha = 36
+(252 ms) and 20 had been tried with table I in view. The objective uses neither result.
 """
 
 import math

@@ -56,13 +56,14 @@ _LABELS = {control: label_of(control) for control in CONTROLS}
 _PER_CONTROL = zip(
     Agreement.per_row(
         _LABELS,
-        "{}: goodputs on the kernel are the simulator's to 5 %.",
+        "{}: goodputs on the kernel agree with the simulator's to within 5 %.",
         prefix="kernel-goodput-",
         table=_FLOWS, columns=(_GOODPUT,), most=0.01, relative=0.05, unit="Mbit/s",
     ),
     Agreement.per_row(
         _LABELS,
-        "{}: mean queues on the kernel are the simulator's to 10 % or a packet's time.",
+        "{}: mean queues on the kernel agree with the simulator's to within 10 % or a packet's "
+        "time.",
         prefix="kernel-queue-",
         table=_FLOWS, columns=(_QUEUE,), most=1500 * BITS_PER_BYTE / RATE_BPS * 1e3, relative=0.1,
         unit="ms",
@@ -74,7 +75,7 @@ AGREEMENTS = tuple(one for both in _PER_CONTROL for one in both)
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     cells = {one: [of_table(found, one, loss) for loss in LOSSES] for one in CONTROLS}
     data = [
         {"control": control, "loss": loss / 100, "run": run, "goodput_mbps": row.goodput_mbps}
@@ -146,8 +147,8 @@ def _flows(found: Found) -> Table:
             "lost %": (lambda row: 100 * row[3].dropped_share, 3),
             "lost in the second half %": (lambda row: 100 * row[3].later_dropped_share, 3),
         },
-        "30 KB is what the paper states; its RTTs above 52 ms ask for more, and for windows of "
-        "70 packets, which the send buffers of such hosts gave.",
+        "The paper states a queue of 30 KB. Its RTTs above 52 ms require a larger queue, and "
+        "windows of 70 packets, which the send buffers of such hosts allowed.",
     )
 
 

@@ -11,10 +11,11 @@ from headway.studies.mixed_use.experiments import LOADS, Half, Halves, key
 Found = Evidence[Halves]
 CLAIMS: Claims[Found] = Claims(__name__)
 Change = tuple[float, float]
-"""Additional response time of one half of the hosts, as a part of its time if all use slow start,
-with uncertainty."""
+"""Additional response time of one half of the hosts, as a part of this half's time if all hosts use
+slow start, with its uncertainty.
+"""
 END_TO_END = ("jump-start", "initial-start")
-_AT = "At 15, 30, 45, 60, 75 % load."
+_AT = "Shown: at 15, 30, 45, 60, 75 % load."
 
 
 def change(found: Found, scheme: str, which: str, load: float) -> Change:
@@ -106,6 +107,6 @@ def _quick(found: Found) -> Seen:
         *(words.hardly(max(off, 0.0)) for off, _ in others),
         *(words.less(own[scheme], 1.0) for scheme in schemes),
         *(words.more(own[scheme], own[other]) for scheme in schemes for other in END_TO_END),
-        note="All four variants of Quick-Start are judged: the other half's times at each load, "
-        "the variants' own speedup on average over the loads.",
+        note="All four variants of Quick-Start are judged: at each load the times of the "
+        "transfers with slow start, and on average over the loads the variants' own speedup.",
     )

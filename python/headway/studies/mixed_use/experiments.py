@@ -77,7 +77,7 @@ def observe(_key: str, trace: Trace) -> Halves:
 
 @functools.lru_cache(maxsize=4)
 def _planned(workload: Workload, pairs: int) -> pl.DataFrame:
-    """Every session's flow and number in it, by start; each session has one exchange."""
+    """Flow and number in the flow of every session, by start; a session has one exchange."""
     shares = workloads.shares(workload, pairs)
     return pl.DataFrame(
         {

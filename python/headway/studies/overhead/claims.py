@@ -1,8 +1,9 @@
 """Check: C-QSL-027 to 033, C-TH-043 to 053, 215 to 240, 243, 265, 269 and 288.
 
 Each statement that compares a router with an unmodified one has a twin: a statement of ours that
-compares with a router that has an empty program. A program at a device has a cost even if it does
-nothing; the thesis patched its router and does not have this cost.
+compares with a router that has an empty program. A program that is attached to a device costs
+processor time even if it does nothing. The thesis patched its router, which therefore has no such
+cost.
 """
 
 import math
@@ -40,11 +41,11 @@ ROUTERS: Mapping[Side, str] = {
 }
 
 
-# ---- Evidence of another router ----
+# ---- Made-up evidence, which tests use to refute claims ----
 
 
 def _as_if(than: Side, key: str, metric: Metric, ratio: float) -> Spoil:
-    """Set the delay, or effort and rate, of the router with the program to another's multiple."""
+    """Set the numbers of the router with the program to a multiple of another router's."""
 
     def spoil(rows: Rows) -> Rows:
         measured = dict(rows[key])
@@ -80,7 +81,7 @@ def _empty_takes(more_ns: float) -> Spoil:
     }
 
 
-# ---- The router with the program, compared with another ----
+# ---- Ratios of the Quick-Start router to a router without Quick-Start ----
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,10 @@ def _ratio(
 def _scatter(found: Found, metric: Metric) -> str:
     """The measured ratio of two unmodified routers, which shows the measurement's error."""
     ratio = found[NONE].ratio(metric, found[NONE].without).mean
-    return f"Two measurements of the unmodified router have a ratio of {ratio:.3f}."
+    return (
+        f"The ratio of two measurements of the unmodified router is {ratio:.3f}, which shows the "
+        "measurement error."
+    )
 
 
 def _printed(published: float, tolerance: float) -> Callable[[Estimate], Check]:
@@ -147,7 +151,7 @@ def _many(than: Side, found: Found) -> Seen:
 
 
 def _if_many(many: float) -> Callable[[Side], Spoil]:
-    """The effort with 50 % requests, if 1 % requests cost hardly anything."""
+    """The processor time of forwarding with 50 % requests, if 1 % requests cost hardly anything."""
     efforts = {FEW: 1.05, MANY: many}
     return lambda than: all_of(*(_as_if(than, k, "efforts_ns", e) for k, e in efforts.items()))
 
@@ -173,7 +177,9 @@ _COMPARED = {
     "C-QSL-031": Beside(_many, _if_many(1.05), _if_many(3.0), "all-ask"),
 }
 _LOCKED = Change(
-    "each packet metered under a lock", keys=NONE, options={"--set": "algorithm=extreme"}
+    "a router that meters each packet under a lock",
+    keys=NONE,
+    options={"--set": "algorithm=extreme"},
 )
 _ALL_ASK = Change("a request in every packet", keys=MANY, options={"--requests": "100"})
 _TRIES = {
@@ -216,7 +222,7 @@ def _with_twin(own: Statement[Found]) -> list[Statement[Found]]:
     return [own, twin]
 
 
-# ---- The program, and slots ----
+# ---- Cost of the attached program, and the length of slots ----
 
 
 @CLAIMS.judge("overhead-empty-price", spoil=_empty_takes(0.0), mend=_empty_takes(20.0))
@@ -260,7 +266,8 @@ def _slots(found: Found) -> Seen:
     return Seen.by(
         short / long,
         words.hardly(short / long - 1),
-        note=f"99.9 % of the packets take at most {tails[0]:.1f} and {tails[1]:.1f} us.",
+        note=f"With slots of 0.1 and 2 s, 99.9 % of the packets take at most {tails[0]:.1f} and "
+        f"{tails[1]:.1f} us.",
     )
 
 
@@ -275,9 +282,9 @@ def _largest_rate(_found: Found) -> Seen:
         rate_mbps,
         words.is_so(rate_mbps == 10.0, "10 Mbit/s"),
         unit="Mbit/s",
-        note="K_rate of section 4.4.3.2 is 10 Mbit/s, and ours is the same. The appendix prints "
-        "the same number with byte/s. Sending beyond the window is a separate switch here "
-        "(headwayctl host window).",
+        note="In section 4.4.3.2 K_rate is 10 Mbit/s, and Headway's is the same. The appendix "
+        "prints this number with byte/s instead of bit/s. In Headway a separate switch, "
+        "headwayctl host window, lets hosts send beyond the receive window.",
     )
 
 

@@ -94,7 +94,7 @@ class Load:
     measurement."""
 
     def ratio(self, metric: Metric, router: Router, than: Side = "plain") -> Estimate:
-        """A router's rate, delay or effort over that of another in the same turn."""
+        """A router's rate, delay or effort divided by another router's in the same turn."""
         return _median(turn_ratios(metric, router, getattr(self, than)))
 
 

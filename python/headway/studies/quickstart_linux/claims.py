@@ -64,8 +64,8 @@ def _at_once(found: Found) -> Seen:
     return Seen.by(
         _by_control(quick),
         *(words.within(value, -math.inf, 0.4, "≤ 0.4 s") for value in quick.values()),
-        note="The time consists of half a round trip until data leaves, two more round trips, and "
-        "the rest of a slot.",
+        note="The time consists of half a round trip until the server sends data, two more round "
+        "trips, and the rest of a measured slot.",
     )
 
 
@@ -114,7 +114,7 @@ def _exit_rate(found: Found) -> Seen:
         rate_mbps if slow.size else "never",
         words.about(rate_mbps, 6.0),
         unit="Mbit/s",
-        note="Read at the first slot after which the rate grows by less than a tenth.",
+        note="Shown: the rate in the first slot after which the rate grows by less than a tenth.",
     )
 
 
@@ -130,7 +130,7 @@ def _slow_start_first(found: Found) -> Seen:
     return Seen.by(
         f"{slow:.2f} s; {lowered:.2f} s",
         words.less(slow, lowered),
-        note=f"{TRACE_S:g} s means that the link was never full.",
+        note=f"A time of {TRACE_S:g} s means that the link was never full.",
     )
 
 
@@ -153,8 +153,8 @@ def _best(found: Found) -> Seen:
     return Seen.by(
         ", ".join(f"{LABELS[c]} {value:.0f} % at {rtt} ms" for (rtt, c), value in best.items()),
         words.some([words.several_hundred(value) for value in best.values()]),
-        note="The improvement is slow start's response time over Quick-Start's, less 1, at the "
-        "best size.",
+        note="The improvement is slow start's response time divided by Quick-Start's, minus 1, "
+        "for the transfer size with the largest improvement.",
     )
 
 
@@ -178,7 +178,7 @@ def _slightly(found: Found) -> Seen:
     return Seen.by(
         f"{listed(by, '{:.3f}')} on average",
         words.slightly_more(by["Reno"], by["CUBIC"]),
-        note="Averaged over sizes of 10 kB to 1 MB and all RTTs.",
+        note="Shown: the mean speedup over sizes of 10 kB to 1 MB and all RTTs.",
     )
 
 
@@ -260,6 +260,6 @@ def _defaults(_: Found) -> Seen:
     return Seen.by(
         f"{slots} slots, " + (f"{interval_ms / 1e3:g} s" if interval_ms else "adaptive"),
         words.is_so((slots, interval_ms) == (2, 1000), "exact"),
-        note="The thesis later made the interval automatic (C-TH-293), and this is the default "
-        "here. The paper's trials run with interval_ms=1000.",
+        note="The later thesis chooses the slots' length automatically (C-TH-293), and so does "
+        "Headway's default. The trials of the paper's claims set interval_ms=1000.",
     )

@@ -36,7 +36,7 @@ TRACE_S = 25.0
 SIZES_BYTES = (1e3, 2.8e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 12e6)
 SPACING_S = 40.0
 FULL_SHARE = 0.95
-"""A slot of a round trip counts as full from this part of the link's rate on."""
+"""The link counts as full in a slot of a round trip if it carries this part of its rate."""
 
 
 def download(control: str, kind: str, size: float, start_s: float = 0.0) -> Flow:
@@ -81,7 +81,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 @dataclass(frozen=True)
 class Start:
-    """The first seconds of a flow."""
+    """Observations of the first seconds of a flow."""
 
     times_s: Array
     """Ends of slots of a round trip since the end of the handshake, shape (slots,)."""
@@ -121,7 +121,7 @@ class Found:
     downloads: Evidence[Downloads]
 
     def start(self, rtt_ms: int, control: str, kind: str) -> Start:
-        """A flow of figures 9 and 10."""
+        """The observations of a flow of figures 9 and 10."""
         return self.starts[f"trace-{rtt_ms}-{control}-{kind}"]
 
     def full_s(self, rtt_ms: int, kind: str) -> dict[str, float]:
@@ -133,10 +133,10 @@ class Found:
         return self.downloads[f"sizes-{rtt_ms}-{control}-{kind}"].times_s
 
     def speedup(self, rtt_ms: int, control: str) -> Array:
-        """Slow start's response times over Quick-Start's."""
+        """Slow start's response times divided by Quick-Start's."""
         return self.times_s(rtt_ms, control, "ss") / self.times_s(rtt_ms, control, "qs")
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Start | Downloads]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(Evidence.of(Start, rows), Evidence.of(Downloads, rows))

@@ -28,7 +28,7 @@ _STYLES = {"ss": "slow-start", "qs": "quick-start", "qs-reduced": "quick-start-b
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
 
     def full(kind: str, row: tuple[int, str]) -> Cell:
         return seconds(found.start(*row, kind).full_after_s)
@@ -67,7 +67,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
                 )
                 for number, rtt in ((9, 100), (10, 200))
             ),
-            ("Figure 11", "Slow start's response time over Quick-Start's.", figure_11),
+            ("Figure 11", "Slow start's response time divided by Quick-Start's.", figure_11),
         ),
     )
 

@@ -9,10 +9,17 @@ CLAIMS: Claims[Found] = Claims(__name__)
 LOSS = 1e-2
 LOSSY_S = 24.0
 TOLERANCE = 0.2
-"""The claims list's range."""
+"""The range that the claims list allows."""
 
 
-@CLAIMS.judge("C-RP-001", tries=[Change("starts within 15 s", starts_within(15), "mpcp-p0-*")])
+@CLAIMS.judge(
+    "C-RP-001",
+    tries=[
+        Change(
+            "start times of the files within 15 s instead of 2.5 s", starts_within(15), "mpcp-p0-*"
+        )
+    ],
+)
 def _mpcp(found: Found) -> Seen:
     time_s = afct_s(found, "mpcp", 0).mean
     return Seen.by(time_s, words.quantity(time_s, CLAIMS.number("C-RP-001"), TOLERANCE), unit="s")

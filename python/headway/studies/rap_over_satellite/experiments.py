@@ -39,7 +39,7 @@ def key(scheme: str, loss: float, run: int, *, delays: bool = False) -> str:
 
 
 def runs(ctx: StudyContext) -> range:
-    """Numbers of the runs."""
+    """Numbers that count the runs, from 1 on."""
     return range(1, (QUICK_RUNS if ctx.quick else RUNS) + 1)
 
 

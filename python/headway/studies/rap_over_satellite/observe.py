@@ -44,7 +44,7 @@ Found = Evidence[Files]
 
 
 def observe(_key: str, trace: Trace, link: int = 0) -> Files:
-    """One trial, whose data crosses the satellite by ``link``."""
+    """Observe a trial, whose data crosses the satellite by link number ``link``."""
     begins = np.array([flow.first_packet_ns for flow in trace.flows], dtype=np.float64) / NS_PER_S
     ends = np.array(
         [np.nan if flow.done_ns is None else flow.done_ns for flow in trace.flows], dtype=np.float64

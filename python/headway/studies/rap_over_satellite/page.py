@@ -29,7 +29,7 @@ _Cell = tuple[str, str]
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
 
     def of(cell: _Cell) -> list[Files]:
         loss, delays = CASES[cell[0]]

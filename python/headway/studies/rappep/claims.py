@@ -65,7 +65,7 @@ def _short_sides(keys: Sequence[str]) -> Change:
 
 
 def _second_to_second(key: str, trace: Trace) -> Row:
-    """A row whose swing is the root mean square of changes from second to second."""
+    """Observe a trial with ``swing`` as the root mean square of changes from second to second."""
     row = observe.files(key, trace)
     first_s = min(flow.first_packet_ns or 0 for flow in trace.flows) / 1e9
     used = row.files.used_by_slot[row.files.slots_s > np.ceil(first_s)]
@@ -73,7 +73,7 @@ def _second_to_second(key: str, trace: Trace) -> Row:
 
 
 def _while_all_send(key: str, trace: Trace) -> Row:
-    """A row whose swing covers only the seconds in which all five files are being sent."""
+    """Observe a trial with ``swing`` over the seconds in which all five files are being sent."""
     row = observe.files(key, trace)
     begins_s = np.array([flow.first_packet_ns or 0 for flow in trace.flows]) / 1e9
     slots_s = row.files.slots_s
@@ -114,8 +114,8 @@ def _users(found: Found) -> Seen:
         *better("cubic26", "vcp"),
         *better("tcp_pep", "vcp"),
         words.is_so(vcp < min(xcp, mpcp), "VCP converges last"),
-        note="Convergence is judged by the time until the mean use over 5 s reaches 80 % of the "
-        "link.",
+        note="Convergence is judged by the time until the link's mean utilization over 5 s "
+        "reaches 80 %.",
     )
 
 
@@ -173,7 +173,12 @@ _FIGURES_4_5 = _all(LOSSY, "xcp", "mpcp", *ASSISTED)
     "C-RP-008",
     tries=[
         Change("XCP and MPCP that halve the window on a loss", _HALVE, _all(LOSSY, "xcp", "mpcp")),
-        Change("changes from second to second as the measure", None, _FIGURE_4, _second_to_second),
+        Change(
+            "the change of the utilization from second to second as the measure",
+            None,
+            _FIGURE_4,
+            _second_to_second,
+        ),
     ],
 )
 def _worst_swing(found: Found, schemes: Sequence[str] = OF_FIGURE_4) -> Seen:
@@ -189,9 +194,11 @@ def _worst_swing(found: Found, schemes: Sequence[str] = OF_FIGURE_4) -> Seen:
     "C-RP-009",
     tries=[
         _large_files(_FIGURES_4_5),
-        Change("starts within 10 s", starts_within(10), _FIGURES_4_5),
         Change(
-            "the seconds in which all files are being sent as the measure",
+            "start times of the files within 10 s instead of 2.5 s", starts_within(10), _FIGURES_4_5
+        ),
+        Change(
+            "only the seconds in which all files are being sent as the measured time",
             keys=_FIGURES_4_5,
             observe=_while_all_send,
         ),
@@ -228,8 +235,8 @@ def _time_or_fairness(found: Found) -> Seen:
         _means(found, ASSISTED, "{:.1f} s and {:.3f}", (LOSSY, TIME), (SIDES, SHARE)),
         _less(found, "mpcp_pep", "xcp_pep", LOSSY, TIME),
         _more(found, "xcp_pep", "mpcp_pep", SIDES, SHARE),
-        note="Shown: the average completion time at 1 % loss, and Jain's index with unlike side "
-        "links.",
+        note="Shown: the average completion time at 1 % loss, and Jain's index with side links of "
+        "different delays.",
     )
 
 
@@ -245,7 +252,7 @@ def _xcp_pep_fairer(found: Found) -> Seen:
         _means(found, ("xcp_pep", "xcp", "tcp_pep"), "{:.3g}", (SIDES, SHARE)),
         *(words.significantly_more(*pair) for pair in pairs),
         words.within(found.mean("xcp_pep", SIDES, SHARE), 0.9, 1),
-        note="Shown: Jain's index. The claims list asks XCP PEP for at least 0.9.",
+        note="Shown: Jain's index. By the claims list XCP PEP's index must be at least 0.9.",
     )
 
 

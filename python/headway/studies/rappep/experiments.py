@@ -17,12 +17,12 @@ from headway.report import Sketch, sketches
 from headway.studies.rap_over_satellite import experiments as raw
 from headway.study import Agreement, StudyContext
 
-# ---- The paper's files ----
+# ---- Experiments with the paper's files ----
 
 RTT_MS = 2 * raw.ONE_WAY_MS
 CLEAN, LOSSY, SIDES = "p0", "p1e-2", "delays-p1e-3"
 PATHS = {CLEAN: (raw.LOSSES[0], False), LOSSY: (raw.LOSSES[1], False), SIDES: (raw.SIDE_LOSS, True)}
-"""The paper's paths: their loss, and whether side links have different delays."""
+"""The paper's paths: the loss of each, and whether its side links have different delays."""
 PROXIED = {
     "tcp_pep": ("hybla+slow-start", "TCP PEP"),
     "xcp_pep": ("xcp_pep", "XCP PEP"),
@@ -46,7 +46,7 @@ STARTS = {
     "quick_start": ("cubic+quick-start", "CUBIC, Quick-Start"),
     "hybla": ("hybla", "Hybla"),
 }
-"""Schemes without a proxy, between today's hosts: faster starts of the sender alone."""
+"""Schemes without a proxy between hosts of today's Linux: startups that only the sender changes."""
 SCHEMES = raw.SCHEMES | {name: label for name, (_, label) in (PROXIED | STARTS).items()}
 
 
@@ -154,7 +154,7 @@ ORBITS = {
 
 
 class Load(NamedTuple):
-    """What clients ask for: each runs the exchanges of a file once."""
+    """Files with the requests of clients: each client makes the requests of one file once."""
 
     name: str
     file: str
@@ -241,7 +241,7 @@ def _hops(over: Orbit, scheme: str) -> list[dict[str, Any]]:
 
 
 def _handovers(over: Orbit) -> Iterator[dict[str, str]]:
-    """One satellite after the other, all in turn, up to the trial's end."""
+    """The link's rate and delay over time: one satellite after the other, up to the trial's end."""
     for number in range(int(LENGTH_S / HANDOVER_S)):
         rate_mbps, delay_ms = over.passes[number % len(over.passes)]
         at_s, delay = number * HANDOVER_S, f"{delay_ms} ms"
@@ -354,5 +354,5 @@ def _clients_on_kernel(whole: Experiment, load: str, *, is_quick: bool) -> Exper
         for flow, start_ns in zip(fields["flows"], whole.start_times_ns(), strict=True)
         if start_ns < until_ns or not is_quick
     ]
-    # upper limits: a run ends when its clients end
+    # These durations are upper limits: a run ends when all clients have finished.
     return Experiment.model_validate({**fields, "duration": "90 s" if load == "web" else "60 s"})

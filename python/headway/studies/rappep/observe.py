@@ -26,7 +26,7 @@ from headway.trace import Trace
 from headway.units import NS_PER_S
 
 OPEN_PKTS = 100
-"""From this size on a window at the server counts as open (figure 9)."""
+"""A window at the server counts as open from this size on (figure 9)."""
 LATE_PERCENT = 95
 NO_ROOM = 0
 """The reason of a drop by a full queue."""
@@ -36,14 +36,14 @@ One = TypeVar("One")
 
 @dataclass(frozen=True)
 class Row:
-    """One trial of the files."""
+    """Observations of one trial of the files."""
 
     files: raw_observe.Files
     swing: float
     """Standard deviation of the link's use over slots of 1 s, from the first start to the last
     end."""
     steady_s: float
-    """From the first start until the mean use of the link over 5 s is 0.8; infinite: never."""
+    """Time from the first start until the mean use of the link over 5 s is 0.8; infinite: never."""
     converges_per_s: float
     """1 / ``steady_s``; 0 if the use never reached 0.8."""
     most_used: float
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Clients:
-    """One trial of a satellite's clients."""
+    """Observations of one trial of a satellite's clients."""
 
     times_s: Array
     """Time from a client's start to the last byte of its responses; NaN if it did not arrive."""
@@ -124,7 +124,7 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Row | Clients]) -> Found:
 
 
 def observe(key: str, trace: Trace) -> Row | Clients:
-    """One trial of files or of clients."""
+    """Observe one trial of files or of clients."""
     is_of_clients = isinstance(trace.experiment.flows[0].app, Exchanges)
     return _clients(trace) if is_of_clients else files(key, trace)
 
@@ -150,7 +150,7 @@ def observe_live(key: str, trace: Trace) -> Row | Clients:
 
 
 def files(key: str, trace: Trace) -> Row:
-    """One trial of the files."""
+    """Observe one trial of the files."""
     link = 2 if key.split("-", maxsplit=1)[0] in PROXIED else 0
     of = raw_observe.observe(key, trace, link)
     begins_s = np.array([flow.first_packet_ns for flow in trace.flows]) / NS_PER_S
@@ -195,7 +195,7 @@ def _at_the_servers(trace: Trace, begins_s: Array) -> dict[str, Any]:
         times_s = rows["time_ns"].to_numpy() / NS_PER_S
         pkts = rows["cwnd_pkts"].to_numpy().astype(np.float64)
         busy = np.flatnonzero(rows["inflight_pkts"].to_numpy() > 0)
-        # the first reading with nothing in flight any more
+        # the first reading at which no data is in flight any more
         last_s = times_s[min(busy[-1] + 1, times_s.size - 1)] if busy.size else np.nan
         sent_s.append(last_s - begin_s)
         opened = np.flatnonzero(pkts >= OPEN_PKTS)

@@ -48,7 +48,7 @@ _STYLES = {
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     figures = {
         **_of_times(found),
         **_used(found, "Figure 3", CLEAN, claims.OF_FIGURE_4),
@@ -62,7 +62,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
     return Page(tables=tables, figures=figures, data={"trials": _trials(found)})
 
 
-# ---- The paper's files ----
+# ---- Results for the paper's files ----
 
 
 def _times(found: Found) -> Table:
@@ -130,7 +130,7 @@ def _of_times(found: Found) -> Figures:
         for scheme in (*experiments.STARTS, *routed):
             time = found.time_s(scheme, path)
             low_s, high_s = (time.mean + way * (time.half_width or 0.0) for way in (-1, 1))
-            # this CUBIC is not today's
+            # the paper's CUBIC is that of Linux 2.6, not today's
             style = "cubic26" if scheme == "cubic26" else _STYLES.get(scheme, scheme)
             row = Dot(SCHEMES[scheme], style, time.mean, max(low_s, 0.0), high_s, today_s)
             shown.append(row)
@@ -257,12 +257,12 @@ def _client_table(found: Evidence[Clients], orbit: str, load: str) -> Table:
 
 
 def _client_tables(found: Evidence[Clients]) -> list[Table]:
-    """One per satellite and load."""
+    """A table for each satellite and load."""
     return [_client_table(found, orbit, load) for orbit, load in _loads_of(found)]
 
 
 def _client_figures(found: Evidence[Clients]) -> Figures:
-    """One per satellite and load."""
+    """A figure for each satellite and load."""
     figures: Figures = {}
     for orbit, load in _loads_of(found):
         plain_s = float(_ended_s(all_runs(found, f"{orbit}_{load}-cubic")).mean())
@@ -364,7 +364,7 @@ def _cells(one: Candidate | None) -> list[Cell]:
 
 
 def kernel_page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data, as far as this form has their trials."""
+    """The report's tables, figures and data, as far as this form has their trials."""
     clean, lossy = (
         [one for one in ("cubic26", *PAPERS, "vcp_pep") if f"{one}-{path}-r1" in found]
         for path in (CLEAN, LOSSY)

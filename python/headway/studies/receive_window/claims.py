@@ -23,7 +23,7 @@ def _twice_cwnd(rows: Rows) -> Rows:
 
 
 def _as(key: str, other: str) -> Spoil:
-    """Replace a case's evidence by that of another case."""
+    """Replace the observations of a case by those of another case."""
     return lambda rows: {**rows, key: rows[other]}
 
 
@@ -41,8 +41,8 @@ def _twice(found: Found) -> Seen:
     return Seen.by(
         f"{middle:.2f} ({low:.2f} to {high:.2f})",
         *(words.about(float(one), 2) for one in (low, high)),
-        note="Over the cwnd of half a round trip before, when the window was announced: "
-        f"{announced:.2f}.",
+        note="Divided by the cwnd of half a round trip earlier, when the receiver announced the "
+        f"window, the ratio is {announced:.2f}.",
     )
 
 
@@ -86,6 +86,7 @@ def _beyond(found: Found) -> Seen:
         f"{beyond:.3f} s, {both:.3f} with both, slow start {slow:.3f}",
         words.less(beyond, slow),
         words.slightly_less(slow / beyond, slow / both),
-        note="The speedup is slow start's time over that of the case. Ignoring the window saves "
+        note="The speedup is slow start's transfer time divided by Jump-Start's. Ignoring the "
+        "window saves "
         f"{gain:.0f} % of the time that support at both ends saves.",
     )

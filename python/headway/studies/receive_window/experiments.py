@@ -82,7 +82,7 @@ class Transfer:
         )
 
     def reached_s(self, share: float) -> float:
-        """When this share of the data had arrived."""
+        """Time at which this part of the data had arrived."""
         return float(np.interp(share * self.arrived_bytes[-1], self.arrived_bytes, self.arrived_s))
 
     def window_by_cwnd(self, before_s: float = 0.0) -> Array:
@@ -99,11 +99,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Case:
-    """All transfers of a case."""
+    """Observations of all transfers of a case."""
 
     transfers: Sequence[Transfer]
     on_time: bool
-    """Whether the emulated link kept time."""
+    """Whether the emulated link sent all packets at the right time."""
 
     @property
     def took_s(self) -> float:
@@ -111,13 +111,13 @@ class Case:
         return float(np.median(values(self.transfers, "took_s")))
 
     def reached_s(self, share: float) -> float:
-        """Median time by which this share of the data had arrived."""
+        """Median time at which this part of the data had arrived."""
         return float(np.median([one.reached_s(share) for one in self.transfers]))
 
     def window_by_cwnd(self, *, as_announced: bool = False) -> Array:
         """Announced window divided by cwnd while both grow, of all transfers.
 
-        ``as_announced``: over the cwnd of half a round trip before.
+        ``as_announced``: divided by the cwnd of half a round trip earlier.
         """
         before_s = RTT_S / 2 if as_announced else 0.0
         return np.concatenate([one.window_by_cwnd(before_s) for one in self.transfers])

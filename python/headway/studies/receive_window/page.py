@@ -29,7 +29,7 @@ _STYLES = {
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
     slow = found["slow-start"].transfers[0]
     announced = Style(ORANGE, "s", "--")
     windows = [
@@ -91,8 +91,9 @@ def _table(found: Found) -> Table:
             "on time": lambda case: "yes" if found[case].on_time else "no",
         },
         "Jump-Start at the sender alone, with support at both ends (a large first window), "
-        "and beyond the window; the initiator's without a bound in bytes. Median, least and most "
-        "of the transfers. Window: the first that the sender knew. Its ratio to the cwnd of the "
+        "and beyond the window; the initiator's without a bound in bytes. Median, smallest and "
+        "largest value of the transfers. Window: the first that the sender knew. Its ratio to the "
+        "cwnd of the "
         "same moment, and to that of when it was announced: medians while cwnd grows to what a "
         "round trip carries. Held: how long the window limited the sender, median, as the kernel "
         "counts it. On time: whether the emulated link kept time.",

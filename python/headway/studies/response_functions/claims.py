@@ -23,8 +23,9 @@ from headway.studies.response_functions.experiments import (
 
 CLAIMS: Claims[Goodputs] = Claims(__name__)
 FREE_SHARE = 0.75
-"""Loss counts as a flow's limit, and the link does not, if its equation gives less than this part
-of the link's rate."""
+"""Loss, not the link, counts as the limit of a flow if the flow's equation gives less than this
+part of the link's rate.
+"""
 _FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
 """Bytes that Ethernet adds to an IP packet: header, checksum, preamble and gap of a frame."""
@@ -39,7 +40,7 @@ _NO_DELAYED_ACKS = edited({"flows.0.delayed_ack": False})
 
 
 def _periodic(one: Experiment) -> Experiment:
-    """The same trial, where every (1/p)th packet is lost instead of random ones."""
+    """The trial with a loss of every (1/p)th packet instead of random losses."""
     every = round(1 / one.topology.links()[0][0].loss)
     router = {"name": "periodic-loss", "tunables": {"every_pkts": every}}
     return edited({"topology.loss": 0.0, "topology.routers": [router]})(one)
@@ -86,7 +87,7 @@ def _with_timeouts(found: Goodputs) -> Seen:
     return Seen.by(
         *_reno_over(found, reno_bps, RENO_LOSSES[1]),
         note="The timeout term is outside the root, as in the source of the equation. Inside the "
-        "root, where the thesis prints it, the term is not a time.",
+        "root, where the thesis prints it, the term would not be a time.",
     )
 
 
@@ -111,7 +112,8 @@ def _cubic(found: Goodputs) -> Seen:
         ", ".join(map(both, judged)),
         *(words.within(pairs[p][0] / pairs[p][1], 0.9, 1.1, "±10 %") for p in judged),
         unit="Mbit/s",
-        note=f"Not judged, because the link limits the flow: {', '.join(map(both, limited))}.",
+        note=f"Not judged, because the link and not loss limits the flow (Mbit/s by eq. 4.9 and "
+        f"simulated): {', '.join(map(both, limited))}.",
     )
 
 
@@ -173,7 +175,7 @@ def _near_the_link(found: Goodputs) -> Seen:
         f"Reno {reno:.2f} at 1e-5, CUBIC {cubic:.2f} and Compound {compound:.2f} at 1e-4",
         *(words.similar(one, CAPACITY_BPS / 1e6) for one in (reno, cubic, compound)),
         unit="Mbit/s",
-        note=f"At 1e-4 eq. 4.7 gives Reno only {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
+        note=f"At a loss of 1e-4 eq. 4.7 gives Reno only {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
     )
 
 

@@ -142,7 +142,7 @@ class Goodputs:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Run | Queue]) -> Goodputs:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Goodputs(Evidence.of(Run, rows), Evidence.of(Queue, rows), losses(ctx))
 
 

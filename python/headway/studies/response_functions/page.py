@@ -17,7 +17,7 @@ _NUMBERS = {"reno": "eq. 4.7", "cubic26": "eq. 4.9", "compound": "eq. 4.10"}
 
 
 def page(_ctx: StudyContext, found: Goodputs) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
     losses = np.array(found.losses)
     goodput = {c: np.array([found.mean_bps(c, loss) for loss in losses]) for c in CONTROLS}
 

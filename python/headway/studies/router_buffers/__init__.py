@@ -1,4 +1,4 @@
-"""Claim: n long flows need a buffer of 2TpC/√n only; that of short flows follows from their load.
+"""Claim: n long flows need a buffer of only 2TpC/√n; short flows need one that depends on load.
 
 Check: utilization, windows, loss, queues and completion times.
 """
@@ -24,7 +24,9 @@ from headway.units import parse_time
 Found = Evidence[dict[str, float]]
 CLAIMS: Claims[Found] = Claims(__name__)
 FIGURE_15 = CLAIMS.file.published["figure-15"]
-"""Flows, times 2TpC/√n, the buffer in packets, and utilization: model, simulated, measured."""
+"""Rows of figure 15: number of flows n, buffer as a multiple of 2TpC/√n and in packets, and the
+utilization of the report's model, simulation and measurement.
+"""
 BUFFERS = {(n, times): pkts for n, times, pkts, *_ in FIGURE_15}
 FLOWS, TIMES = (list(dict.fromkeys(column)) for column in zip(*BUFFERS, strict=True))
 MANY = FLOWS[2:]
@@ -35,7 +37,7 @@ MIX = (236, 3333)
 HOST: dict[str, Any] = {"control": "reno", "delayed_ack": False}
 FLOW_PKTS = 14
 SPREAD = Change(
-    "round trips of 20 to 180 ms",
+    "round-trip times of 20 to 180 ms",
     edited({"topology.rtt": "20 ms", "flows.*.delay": lambda one: f"{2 * parse_time(one)} ns"}),
     "cell-*",
 )
@@ -82,7 +84,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def observe(key: str, trace: Trace) -> dict[str, float]:
-    """Utilization and loss, and what else this kind of trial is for."""
+    """Observe utilization and loss, and the windows, queue or times of this kind of trial."""
     from scipy.stats import kstest  # loads slowly
 
     seen = {"used": 100 * metrics.utilization(trace), "loss": metrics.drop_rate(trace) or 0.0}
@@ -105,7 +107,7 @@ def observe(key: str, trace: Trace) -> dict[str, float]:
 
 
 def _row(found: Found, n: int, path: str) -> tuple[float, ...]:
-    """A number with each buffer of figure 15."""
+    """The number at ``path`` of the trials with n flows, for each buffer of figure 15."""
     return tuple(picked(found, f"cell-{n}-{{}}", TIMES, path).values())
 
 
@@ -174,7 +176,7 @@ def _anywhere(found: Found) -> Seen:
 
 @CLAIMS.judge("SRB-09")
 def _bounded(found: Found) -> Seen:
-    """Bursts of 2, 4 and 8 packets have E[X²]/E[X] = 6. The formula is 5 % at the bound."""
+    """Bursts of 2, 4 and 8 packets have E[X²]/E[X] = 6; at the bound the formula is 5 %."""
     queues = picked(found, "short-80-100-{}", LOADS, "late_pkts")
     bounds = {load: math.log(20) * load / (2 * (1 - load)) * 6 for load in LOADS}
     checks = [words.within(queues[load], 0, bounds[load]) for load in LOADS]
@@ -188,7 +190,7 @@ def _sooner(found: Found) -> Seen:
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """The table next to the paper's, and the idle part of the link."""
+    """The table of utilizations beside the report's, and a figure of the link's idle part."""
     rows = [[*row, round(found[f"cell-{row[0]}-{row[1]}"]["used"], 1)] for row in FIGURE_15]
     heads = ["flows", "times 2TpC/√n", "packets", "model", "simulated", "measured", "here"]
     lines = []

@@ -56,7 +56,7 @@ def rate_bps(name: str) -> float:
 
 @dataclass(frozen=True)
 class Start:
-    """The first seconds of a flow."""
+    """Observations of the first seconds of a flow."""
 
     times_s: Array
     """Ends of slots of a round trip, shape (slots,)."""

@@ -19,7 +19,7 @@ _STYLES = {"a": style_of("quick-start"), "b": style_of("quick-start-b")}
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
     full = {"flow": list(found), "full_after_s": [one.full_after_s for one in found.values()]}
     return Page(
         tables=[

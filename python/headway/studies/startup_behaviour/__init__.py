@@ -15,7 +15,7 @@ STUDY = declared(
     claims, experiments, observe, page,
     agreements=Agreement.per_row(
         experiments.SCHEMES,
-        "{}: both response times on the kernel are the simulator's.",
+        "{}: both response times on the kernel agree with the simulator's.",
         table=page.TIMES, most=15.0, unit="ms", relative=0.08,
     ),
 )  # fmt: skip

@@ -61,7 +61,8 @@ def _unscaled(found: Found) -> Seen:
         words.within(sent, UNSCALED_BYTES - lab.MSS_BYTES, UNSCALED_BYTES),
         words.much_more(upload.paced_pkts * lab.MSS_BYTES, UNSCALED_BYTES),
         unit="bytes",
-        note="The data is as many whole packets as fit. The congestion window is "
+        note="The data is as many whole packets as fit into the receive window. The congestion "
+        "window is "
         f"{upload.paced_pkts * lab.MSS_BYTES / 1e3:.0f} kB.",
     )
 
@@ -84,7 +85,10 @@ def _window_after_pacing(found: Found) -> Seen:
 @CLAIMS.judge("C-TH-275")
 def _extra_ack(found: Found) -> Seen:
     if UPLOAD_EXTRA_ACK not in found.uploads:
-        raise MissingTrialError("Linux sends no ACK behind its SYN-ACK.")
+        raise MissingTrialError(
+            "On the kernel this claim has no trial, because Linux sends no "
+            "extra ACK after its SYN-ACK."
+        )
     sent = found.uploads[UPLOAD_EXTRA_ACK].first_round_bytes
     exceeds = words.within(sent, UNSCALED_BYTES + 1, math.inf)
     return Seen.by(sent, words.some([exceeds]), unit="bytes")
@@ -167,7 +171,8 @@ def _optimum(found: Found) -> Seen:
             for other in times_s.values()
             for n in (0, 1)
         ),
-        note=f"A round trip and 2 MB at the link's rate take {least_s:.3f} s.",
+        note=f"No scheme can finish sooner than after a round trip and 2 MB at the link's rate, "
+        f"{least_s:.3f} s.",
     )
 
 
@@ -183,7 +188,7 @@ def _initial(found: Found) -> Seen:
         *(words.more(own[n], 1) for n in (0, 1)),
         *(words.less(own[n], other[n]) for other in gains.values() for n in (0, 1)),
         unit="times",
-        note="Judged after the setup and after the idle time.",
+        note="Judged by the responses after connection setup and after the idle time.",
     )
 
 
@@ -212,7 +217,7 @@ def _ramp(found: Found) -> Seen:
         ramp_ms,
         words.about(ramp_ms, 300),
         unit="ms",
-        note="Measured in slots of 200 ms; the middle of a slot counts.",
+        note="Measured in slots of 200 ms; the shown time is the middle of a slot.",
     )
 
 

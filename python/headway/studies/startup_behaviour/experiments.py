@@ -43,7 +43,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
             [SIZE_BYTES], control=control(startup), receive_window=_LARGE_RECEIVE_WINDOW
         )
         trials[SMALL + name] = lab.experiment(small, [flow], duration_s=LENGTH_S)
-    for name in (UPLOAD,) if on_kernel else (UPLOAD, UPLOAD_EXTRA_ACK):  # no Linux sends the ACK
+    for name in (UPLOAD,) if on_kernel else (UPLOAD, UPLOAD_EXTRA_ACK):  # Linux has no extra ACK
         flow = _upload(name == UPLOAD_EXTRA_ACK)
         trials[name] = lab.experiment(
             lab.path(), [flow], duration_s=5, sample_s=SAMPLE_S, record=("flows",)

@@ -54,7 +54,7 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Response:
-    """One response over the smaller queue."""
+    """Observations of one response over the smaller queue."""
 
     response_s: float
 
@@ -76,7 +76,7 @@ Row = Scheme | Response | Upload
 
 @dataclass(frozen=True)
 class Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
 
     schemes: Evidence[Scheme]
     small: Evidence[Response]
@@ -85,7 +85,7 @@ class Found:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(
         Evidence.of(Scheme, rows),
         Evidence({k.removeprefix(SMALL): r for k, r in rows.items() if isinstance(r, Response)}),
@@ -118,7 +118,7 @@ def upload(trace: Trace) -> Upload:
 
 
 def scheme(trace: Trace) -> Scheme:
-    """Both downloads of a trial."""
+    """Observe both downloads of a trial."""
     rows = trace["responses"].sort("epoch")
     times_s = lab.response_times_s(trace)
     begins = rows["start_ns"].to_numpy() / NS_PER_S
@@ -128,7 +128,8 @@ def scheme(trace: Trace) -> Scheme:
     made = []
     for number, begin_s in enumerate(begins):
         asked_s = begin_s + (handshake_s if number == 0 else 0.0)
-        # The request takes half a round trip; small packets before are handshake and ACKs.
+        # The request arrives after half a round trip. Small packets before the data are handshake
+        # packets and ACKs.
         first_s = _first_data_s(trace, asked_s + RTT_S / 4)
         fast_s = _sent_s(trace, first_s, (restart_pkts + 1) * lab.MTU_BYTES)
         made.append(
@@ -184,7 +185,7 @@ def _full_s(trace: Trace, first_s: float) -> float:
 
 
 def _sent_s(trace: Trace, first_s: float, ip_bytes: float) -> float:
-    """When ``ip_bytes`` have been sent from ``first_s`` on."""
+    """Time at which ``ip_bytes`` have been sent since ``first_s``."""
     times, totals = _totals(trace)
     goal = float(np.interp(first_s, times, totals)) + ip_bytes
     index = int(np.searchsorted(totals, goal))

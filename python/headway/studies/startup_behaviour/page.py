@@ -19,7 +19,7 @@ follows the handshake (C-TH-070); 300 ms from the first data, a round trip after
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     seen = {name: found.schemes[name].downloads for name in LABELS if name in found.schemes}
     rows = [
         {"scheme": name, "download": number, **vars(download)}

@@ -108,7 +108,7 @@ def _shifted_left(found: Mix) -> Seen:
     return Seen.by(
         f"% above 0.2, 0.3, 0.5, 0.7, 0.9 s: {shown}",
         *(words.less(*both) for row in faster for both in zip(row, slow, strict=True)),
-        note="Each duration is judged.",
+        note="Each of these durations is judged.",
     )
 
 
@@ -284,8 +284,8 @@ CLAIMS.add(
     lambda found: _beside_paced(
         found,
         lambda small, initial: words.few(max(1 - small / initial, 0.0)),
-        "Shown: differences from Initial-Start. Where pacing makes a value worse, it has no "
-        "benefit.",
+        "Shown: differences from Initial-Start. If pacing makes a value worse, pacing counts as "
+        "having no benefit for this value.",
     ),
 )
 
@@ -306,8 +306,8 @@ def _mega_loss(found: Mix) -> Seen:
     return Seen.by(
         "% " + _by_load({load: "{:.1f} ({:.1f})".format(*both) for load, both in losses.items()}),
         words.some(checks),
-        note="Slow-Start's loss is in brackets. The claims list requires 1.5 percentage points "
-        "more.",
+        note="Slow-Start's loss is in brackets. By the claims list Mega-Start must lose 1.5 "
+        "percentage points more than Slow-Start.",
     )
 
 
@@ -401,7 +401,8 @@ def _tail_shape(found: Mix) -> Seen:
     return Seen.by(
         one.tail_shape,
         words.within(one.tail_shape, 0.9, 1.3),
-        note="Fitted to the largest 2 % of the responses. The largest 1 % give "
+        note="The shape parameter is fitted to the largest 2 % of the responses. A fit to the "
+        "largest 1 % gives "
         f"{low:.2f}, the largest 5 % {high:.2f}.",
     )
 
@@ -409,7 +410,7 @@ def _tail_shape(found: Mix) -> Seen:
 @CLAIMS.judge("C-TH-005")
 def _arrivals(found: Mix) -> Seen:
     distance = distribution(found.drawn).spacing
-    note = "Kolmogorov-Smirnov distance to the exponential distribution."
+    note = "Shown: the Kolmogorov-Smirnov distance to the exponential distribution."
     return Seen.by(distance, words.within(distance, 0.0, 0.05), note=note)
 
 

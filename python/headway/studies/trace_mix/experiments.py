@@ -104,7 +104,7 @@ class BySize:
 
 @dataclass(frozen=True)
 class Epochs(Traffic):
-    """Epoch durations of one trial."""
+    """Observations of one trial: its epoch durations."""
 
     large: Estimate
     """Mean duration in seconds of epochs with a response of 10 kB or more."""
@@ -132,7 +132,7 @@ def gather(ctx: StudyContext, rows: Mapping[str, Epochs]) -> Mix:
 
 
 def observe(_key: str, trace: Trace) -> Epochs:
-    """Epoch durations, loss, and the router's grants."""
+    """Observe a trial: epoch durations, loss, and the router's grants."""
     rows = traffic.responses(trace)
     whole = traffic.traffic(trace, rows)
     seconds = rows["seconds"].to_numpy()

@@ -60,7 +60,7 @@ def least_s(sizes_bytes: Floats) -> Floats:
 
 
 def _off(found: Results, scheme: str) -> Array:
-    """Part by which times at 200 ms differ from table 6.1, over the sizes."""
+    """Relative difference of times at 200 ms from table 6.1, by size."""
     return np.abs(found.times(scheme) / model_s(scheme, found.sizes_bytes) - 1)
 
 
@@ -90,7 +90,8 @@ def _highest_rate(found: Results) -> Seen:
         rate_mbps,
         words.about(rate_mbps, 2),
         unit="Mbit/s",
-        note="Payload that reaches the link in the first round trip. Eq. 4.12 gives "
+        note="Shown: the rate of payload that reaches the link in the first round trip. Eq. 4.12 "
+        "gives "
         f"{by_equation_bps / 1e6:.2f} Mbit/s.",
     )
 
@@ -108,7 +109,8 @@ def _rate(found: Results) -> Seen:
     return Seen.by(
         f"{', '.join(shown)} Mbit/s",
         *checks,
-        note="Payload that reaches the link in the first round trip, and eq. 4.12: 20 kB, 50 kB "
+        note="Shown: the payload that reaches the link in the first round trip, and that of eq. "
+        "4.12, for transfers of 20 kB, 50 kB "
         "and 1 MB at 200 ms, 1 MB at 50 ms and 20 kB at 10 ms.",
     )
 
@@ -144,7 +146,8 @@ def _timers(found: Results) -> Seen:
     return Seen.by(
         "packets in bursts at the link: " + ", ".join(shown),
         *checks,
-        note="Windows smaller than a chunk get one timer. The equation gives none.",
+        note="A window smaller than a chunk of three packets gets one timer, although the "
+        "equation gives none.",
     )
 
 
@@ -174,7 +177,7 @@ def _pieces(found: Results) -> Seen:
 
 @CLAIMS.judge("C-TH-289")
 def _spaced(found: Results) -> Seen:
-    """12 Mbit/s is a packet of 1500 bytes per millisecond, 15 much larger than 10."""
+    """At 12 Mbit/s a packet of 1500 bytes takes 1 ms; 15 Mbit/s is "much larger" than 10."""
     keys = (f"flight-mega-{mbps}Mbps-rtt50" for mbps in SPACED_MBPS)
     largest = [found.flights[name].largest_burst_pkts for name in keys]
     spaced = [words.is_so(pkts == 1, "1 packet up to 12 Mbit/s") for pkts in largest[:2]]
@@ -184,13 +187,13 @@ def _spaced(found: Results) -> Seen:
     return Seen.by(
         f"largest burst {shown}",
         *spaced,
-        # "much larger" chooses the rates
+        # The claim's "much larger than 10 Mbit/s" decides which rates are judged.
         *(replace(check, words=frozenset({"much"})) for check in together),
         words.is_so(above == sorted(above), "never less at a higher rate"),
         words.more(above[-1], above[0]),
         unit="Mbit/s",
-        note="Chunks of one packet. With the thesis' chunks of three, packets leave in threes at "
-        "any rate.",
+        note="Judged with chunks of one packet. With the thesis' chunks of three packets, groups "
+        "of three packets leave together at any rate.",
     )
 
 
@@ -237,8 +240,9 @@ def _table(found: Results) -> Seen:
     return Seen.by(
         f"{sum(check.holds for check in checks)} of {len(checks)} times",
         words.every(checks),
-        note=f"At most {100 * off:.1f} % off. The queue drops nothing, because the equations "
-        "assume no loss. The last row of the table is used with s - w L instead of s - w.",
+        note=f"The simulated times are at most {100 * off:.1f} % off the equations. The trials' "
+        "queue is so large that it drops nothing, because the equations assume no loss. We use "
+        "the last row of table 6.1 with s - w L instead of the printed s - w.",
     )
 
 
@@ -251,7 +255,9 @@ def _jump_start(found: Results) -> Seen:
     return Seen.by(
         f"{1e3 * jump.min():.0f} to {1e3 * jump.max():.0f} ms",
         words.every(checks),
-        note=f"Outside the bounds: sizes up to {max(below) / KB:g} kB." if below else "",
+        note=f"Response times of sizes up to {max(below) / KB:g} kB are outside the bounds."
+        if below
+        else "",
     )
 
 
@@ -263,7 +269,7 @@ def _small_jump_starts(found: Results) -> Seen:
     return Seen.by(
         f"by {1e3 * (model - jump).min():.0f} to {1e3 * (model - jump).max():.0f} ms up to "
         f"{sizes[small].max() / KB:g} kB",
-        # "much less than K_data" chooses the sizes
+        # The claim's "much less than K_data" decides which sizes are judged.
         *(replace(one, words=one.words | {"much"}) for one in _each(words.less, jump, model)),
     )
 
@@ -275,7 +281,9 @@ def _slow_start(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * off.max():.2f} % off",
         words.within(float(off.max()), -np.inf, 0.02, "±2 %"),
-        note=f"Outside of the tolerance at {_list(beyond / MB)} MB." if beyond.size else "",
+        note=f"The difference exceeds the tolerance at sizes of {_list(beyond / MB)} MB."
+        if beyond.size
+        else "",
     )
 
 
@@ -314,9 +322,8 @@ def _match(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * own:.1f} % off",
         words.within(own, -np.inf, 0.10, "±10 %"),
-        note=f"Errors of the other startups: {others}. Jump-Starts of at most K_data end with "
-        "the last timer "
-        "(C-TH-121).",
+        note=f"Errors of the other startups: {others}. A Jump-Start of at most K_data ends when "
+        "its last timer fires (C-TH-121).",
     )
 
 
@@ -327,8 +334,8 @@ def _initial_start(found: Results) -> Seen:
     return Seen.by(
         f"{saved.min():.3f} to {saved.max():.3f} s; {', '.join(f'{one:.2f}' for one in derived)} s",
         *(words.within(one, 2 * RTT_S, 3 * RTT_S, "2 to 3 rounds of 0.2 s") for one in saved),
-        note="The range is over sizes from 50 kB, where the derived values begin, to 10 MB. The "
-        "three values are those at the derived sizes.",
+        note="The range covers sizes from 50 kB, the smallest size with a derived value, to 10 "
+        "MB. The three values are those of the sizes with derived values.",
     )
 
 
@@ -359,7 +366,7 @@ def _kink(found: Results) -> Seen:
     y = np.array([found.at(EARLY, size) for size in x])
     before, after = (y[1] - y[0]) / (x[1] - x[0]), (y[3] - y[2]) / (x[3] - x[2])
     kink = float((y[2] - y[0] + before * x[0] - after * x[2]) / (before - after))
-    note = "128 kB is q tau. L/MTU of it is payload: 123.6 kB."
+    note = "q tau is 128 kB including headers, of which 123.6 kB (L/MTU) are payload."
     return between(kink / KB, 123, 128, unit="kB", note=note)
 
 
@@ -370,7 +377,7 @@ def _late(found: Results) -> Seen:
         f"{1e3 * extra.min():.0f} to {1e3 * extra.max():.0f} ms",
         *(words.by_one_round_trip(one, RTT_S) for one in extra),
         *(words.quantity(one, RTT_S, 0.1) for one in extra),
-        note="Judged at all sizes that need more than the first window.",
+        note="Judged at all transfer sizes above the first window.",
     )
 
 
@@ -391,7 +398,9 @@ def _xcp(found: Results) -> Seen:
     return Seen.by(
         f"{ratios.min():.2f} to {ratios.max():.2f} times",
         *_each(words.similar, xcp, late),
-        note=f"Outside of the tolerance at {_list(outside / 1e3)} kB." if outside.size else "",
+        note=f"The difference exceeds the tolerance at sizes of {_list(outside / 1e3)} kB."
+        if outside.size
+        else "",
     )
 
 

@@ -87,7 +87,7 @@ class Flight:
 
 _JUMP, _MEGA = f"{lab.CONTROL}+jump-start", f"{lab.CONTROL}+mega-start"
 JUMPS = {
-    # in these flights s, K_data and K_rate in turn limit the rate
+    # In these flows the transfer's size s, K_data and K_rate, in turn, limit the rate.
     "flight-jump-20kB-rtt200": Flight(_JUMP, 20e3, 200),
     "flight-jump-50kB-rtt200": Flight(_JUMP, 50e3, 200),
     "flight-jump-1MB-rtt200": Flight(_JUMP, 1e6, 200),
@@ -97,7 +97,7 @@ JUMPS = {
 """Uploads whose first flights are compared with eq. 4.12."""
 TIMED = {
     **JUMPS,
-    # windows that need one timer, and as many timers as there are ticks
+    # a window that needs one timer, and one that needs as many timers as a round trip has ticks
     "flight-jump-4kB-rtt200": Flight(_JUMP, 3.0 * lab.MSS_BYTES, 200),
     "flight-jump-65kB-rtt10": Flight(f"{_JUMP}:js_max_rate_kbps=0", 45.0 * lab.MSS_BYTES, 10),
 }
@@ -175,7 +175,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme, bps in product(CAPACITY_SCHEMES, CAPACITIES_BPS):
         path, own = lab.path(rate_bps=bps), _capacity_flow(scheme, bps)
         trials[capacity_key(scheme, bps)] = trial(path, [CAPACITY_SIZE_BYTES], own)
-    # a router that grants every rate that can be requested
+    # a router that grants every rate that a request can name
     router = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
     path = lab.long_path(router=router)
     slow = partial(_request, f"{lab.CONTROL}+slow-start")
@@ -254,7 +254,7 @@ def _uploads(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme, piece in product((BASE, JUMP), PIECES_BYTES):
         # the application writes 320 Mbit/s with each size of its writes
         app = {"kind": "pingpong", "request": f"{piece} B", "mean_interval": f"{piece / 40:g} us"}
-        # long enough for the echo of the first write to return through the full queue
+        # the trial lasts long enough for the echo of the first write to return through the full queue
         more: dict[str, Any] = {"duration_s": 6, "sample_s": 0.001}
         control = f"{lab.CONTROL}+{scheme}"
         trials[f"pieces-{scheme}-{piece}"] = trial(lab.path(), control, app, **more)
@@ -270,7 +270,7 @@ def _uploads(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 CWR = 2
-"""In this state and those after it Linux has reduced its window."""
+"""In this state and in the states after it Linux has reduced its window."""
 APART_NS = 500_000
 """Packets of one burst are closer together than half a tick of 1 ms."""
 HEADER_BYTES = lab.MTU_BYTES - lab.MSS_BYTES
@@ -286,7 +286,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """An upload that was written in pieces."""
+    """Observations of an upload that the application wrote in pieces."""
 
     delivered_s: float
     """From the first write until 100 kB have been delivered, read every millisecond."""
@@ -360,7 +360,7 @@ class Results:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Row]) -> Results:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Results(
         sizes(ctx),
         Evidence.of(Transfers, rows),

@@ -39,7 +39,7 @@ def _largest_speedups(found: Results) -> Seen:
     several = [
         words.both(
             words.several_hundred(100 * (_most(found, scheme, rtt_ms) - 1)),
-            # "of the order of 100 ms or larger"
+            # the RTTs of the claim: "of the order of 100 ms or larger"
             words.of_the_order_of(min(rtt_ms, 100), 100),
         )
         for scheme, rtt_ms in product(FAST, RTTS_MS)
@@ -71,7 +71,7 @@ def _where(found: Results) -> Seen:
             for own in where.values()
             for size in own
         ),
-        note="At 50, 100 and 200 ms.",
+        note="Shown: at RTTs of 50, 100 and 200 ms.",
     )
 
 
@@ -83,7 +83,8 @@ def _over_rtt(found: Results) -> Seen:
         f"Jump-Start {', '.join(f'{value:.2f}' for value in jump)}",
         *(words.more(after, before) for before, after in (*pairwise(quick), *pairwise(jump))),
         *(words.quantity(one, DERIVED[JUMP, 200], WITHIN) for one in jump[1:]),
-        note="At 50, 100 and 200 ms. Jump-Start saturates from 100 ms on.",
+        note="Shown: at RTTs of 50, 100 and 200 ms. Jump-Start's speedup no longer grows from 100 "
+        "ms on.",
     )
 
 
@@ -153,13 +154,13 @@ def _steps(found: Results) -> Seen:
         ", ".join(shown),
         *checks,
         unit="Mbit/s",
-        note="Change of the response time as the capacity grows. 40.96 and 81.92 Mbit/s can be "
-        "requested.",
+        note="Shown: the change of the response time as the capacity grows past the request rates "
+        "of 40.96 and 81.92 Mbit/s.",
     )
 
 
 def _best_rate(found: Results) -> str:
-    """The rate with which a megabyte is fastest."""
+    """Text that names the requested rate with which a transfer of 1 MB is fastest."""
     times = found.long_quick_start()[:, LONG_SIZES_BYTES.index(1 * MB)]
     mbps = LONG_RATES_BPS[int(np.argmin(times))] / 1e6
     return f"The best rate to request is {mbps:g} Mbit/s."
@@ -187,7 +188,7 @@ def _long_speedup(found: Results) -> Seen:
 @CLAIMS.judge("C-TH-143")
 def _long_saved(found: Results) -> Seen:
     most_s = (found.long_slow_start() - found.long_quick_start()).max(axis=0)
-    # "up to" names the largest
+    # The claim's "up to several seconds" is about the largest saving.
     largest = words.several_seconds(float(most_s.max()))
     return Seen.by(_by_size(most_s), largest, unit="s", note=_best_rate(found))
 

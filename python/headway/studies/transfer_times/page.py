@@ -73,7 +73,7 @@ def page(_ctx: StudyContext, found: Results) -> Page:
             strict=True,
         )
     ]
-    # rate 0 is slow start
+    # a requested rate of 0 stands for slow start
     by_rate = (found.long_slow_start(), *found.long_quick_start())
     long_path = [
         {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}
@@ -306,7 +306,7 @@ KERNEL = declared(
     description="",
     agreements=Agreement.per_row(
         LABELS,
-        "{}: every response time on the kernel is the simulator's.",
+        "{}: every response time on the kernel agrees with the simulator's.",
         table=_KERNEL_TABLE, most=15.0, unit="ms", relative=0.08,
     ),
 )  # fmt: skip

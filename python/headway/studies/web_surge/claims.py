@@ -34,7 +34,7 @@ Pages = Literal["", "small_", "large_"]
 
 
 def spread(pairs: Pairs) -> str:
-    """The smallest and the largest time that is saved, as text."""
+    """The smallest and the largest saved time, as text."""
     saved_s = saved(pairs).values()
     return f"{min(saved_s):+.2f} to {max(saved_s):+.2f} s"
 
@@ -76,11 +76,11 @@ def _series(values: Iterable[float], form: str = "") -> str:
     return ", ".join(f"{value:{form}}" for value in values)
 
 
-# ---- The paper's user ----
+# ---- One user (Scharf, Strotbek 2008) ----
 
 
 def _paper(found: Found, model: str, https: Iterable[str] = web.HTTP) -> Pairs:
-    """Slow start and Quick-Start of one user, by "HTTP control"."""
+    """Page times of one user with slow start and with Quick-Start, by HTTP version and control."""
     return {
         f"{http} {LABELS[c]}": _pair(
             found.paper(model, c, http, SLOW), found.paper(model, c, http, QUICK)
@@ -129,11 +129,11 @@ def _kept(found: Found) -> Seen:
     return Seen.by(listed(parts, "{:.0f} % saved"), significantly(pairs))
 
 
-# ---- The paper's users ----
+# ---- Several users (Scharf, Strotbek 2008) ----
 
 
 def _six_s(found: Found, scheme: str) -> Array:
-    """Mean page times of the six combinations over the users."""
+    """Mean page times over the six combinations of HTTP and control, by number of users."""
     return np.array([found.mean_of_six(scheme, n).mean for n in found.users("large")])
 
 
@@ -178,7 +178,8 @@ def _half(found: Found) -> Seen:
     return Seen.by(
         f"{listed(shown, '{:.2f} of {:.2f}')} s",
         *(words.less(*pair) for pair in pairs.values()),
-        note=f"Mean of the six combinations by share: {listed(means, '{:.2f} s')}.",
+        note=f"Mean time of the six combinations by the share of the capacity that Quick-Start "
+        f"can grant: {listed(means, '{:.2f} s')}.",
     )
 
 
@@ -197,8 +198,9 @@ def _page_size(_: Found) -> Seen:
         f"{median:.1f} ({sizes.min():.1f} to {sizes.max():.1f})",
         words.of_the_order_of(median, 17),
         unit="kB",
-        note=f"Median over {SERVERS} draws of the files, with the smallest and the largest: the "
-        "mean of a draw depends on its largest files. The number of files of a page includes its "
+        note=f"Shown: the median over {SERVERS} draws of the files, with the smallest and the "
+        "largest draw, because the mean size of a draw depends on its largest files. The number "
+        "of files of a page includes its "
         "base, as in SURGE's program.",
     )
 
@@ -211,8 +213,9 @@ def _file_size(_: Found) -> Seen:
         CLAIMS.number("C-TH-168"),
         relative=0.01,
         unit="kB",
-        note="The mean of table 6.2's log-normal files, because HTTP/1.0 transfers each file over "
-        f"its own connection. A page with its embedded files has {whole / 1e3:.0f} kB.",
+        note="Shown: the mean size of table 6.2's log-normal files, because HTTP/1.0 transfers "
+        f"each file over its own connection. A page with its embedded files has {whole / 1e3:.0f} "
+        "kB.",
     )
 
 
@@ -226,7 +229,7 @@ def _thesis(
     schemes: Iterable[str] = FAST,
     pages: Pages = "",
 ) -> Pairs:
-    """Slow start and a faster start of one user, by "scheme model HTTP"."""
+    """Page times of one user with slow start and with a faster start, by "scheme model HTTP"."""
     return {
         f"{scheme} {model} {http}": _pair(
             found.thesis(model, http, SLOW), found.thesis(model, http, scheme), pages
@@ -303,8 +306,9 @@ def _small_and_big(found: Found) -> Seen:
         f"5 to 20 kB: {percent(small)}; from 50 kB on: {percent(large)}",
         words.every([words.hardly(1 - fast.mean / slow) for fast, slow in small.values()]),
         significantly(large),
-        note="With HTTP/1.0, 1.1 and pipelining; small pages of SURGE's default, large ones of "
-        f"the large files. The 95 % intervals reach up to ±{widths[0]:.0f} and "
+        note="Judged with HTTP/1.0, HTTP/1.1 and pipelining. Small pages are those of SURGE's "
+        "default model, large pages those of the model with large files. The 95 % intervals reach "
+        f"up to ±{widths[0]:.0f} and "
         f"±{widths[1]:.0f} percentage points.",
     )
 
@@ -313,7 +317,7 @@ def _small_and_big(found: Found) -> Seen:
 
 
 def _loaded(found: Found, model: surge.Model, scheme: str) -> dict[int, tuple[Loads, Loads]]:
-    """Slow start and a faster start by the number of users, which increases the load."""
+    """Page times with slow start and with a faster start, by the number of users."""
     return {
         n: (found.thesis(model, "1.1", SLOW, n), found.thesis(model, "1.1", scheme, n))
         for n in found.users(model)[1:]
@@ -379,5 +383,7 @@ def still_faster(found: Found) -> Seen:
     return Seen.by(
         "; ".join(shown),
         *checks,
-        note=f"Time saved with 95 % interval: {', '.join(differences)}." if differences else "",
+        note=f"Time saved in each judged case, with 95 % interval: {', '.join(differences)}."
+        if differences
+        else "",
     )

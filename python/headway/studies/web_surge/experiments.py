@@ -58,7 +58,7 @@ STAGGER_S = 7.0
 KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 """lighttpd 1.4 ends a connection after this many requests, or when it is idle for longer."""
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
-"""The limits of nginx 1.22."""
+"""nginx 1.22 ends a connection after this many requests, or after this idle time."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
 """Volume that a host announces, so that it requests a rate in the handshake, before it knows what
 it will send."""
@@ -101,7 +101,7 @@ def thesis_key(model: str, http: str, scheme: str, users: int = 1) -> str:
 
 
 def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
-    """How many users there are, from one on; quick: one, and the two largest numbers."""
+    """Numbers of users in trials; in the quick form one user and the two largest numbers."""
     return (1, *USERS[model][-2:]) if quick else (1, *USERS[model])
 
 
@@ -246,7 +246,8 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
         if page.think_us > KEEP_ALIVE_US:
             close()
     close()
-    # not validated: many values, which are whole bytes and nanoseconds already
+    # Built without validation: there are many values, and they are whole bytes and nanoseconds
+    # already.
     return Vectors.model_construct(epochs=tuple(epochs), connections=tuple(connections))
 
 
@@ -287,7 +288,7 @@ class Loads:
 
 
 def observe(_key: str, trace: Trace, small_bytes: tuple[float, float] = SMALL_BYTES) -> Loads:
-    """The pages of a trial."""
+    """Observe the pages of a trial."""
     times_s, sizes = page_times(trace)
     small_s = times_s[(sizes >= small_bytes[0]) & (sizes <= small_bytes[1])]
     large_s = times_s[sizes >= LARGE_BYTES]
@@ -318,7 +319,7 @@ def _batches(times_s: Array) -> tuple[float, ...]:
 
 
 def page_times(trace: Trace) -> tuple[Array, Array]:
-    """Seconds and bytes of the pages that were loaded whole, in the order of their ends."""
+    """Loading times in s and sizes in bytes of completely loaded pages, in the order of ends."""
     if isinstance(trace.experiment.flows[0].app, Pages):
         pages = metrics.page_loads(trace, (0, trace.experiment.duration))
         ended = pages["start_ns"] + (pages["seconds"] * NS_PER_S).round().cast(pl.Int64)
@@ -353,19 +354,19 @@ class Found:
     quick: bool
 
     def users(self, model: surge.Model) -> tuple[int, ...]:
-        """How many users there were, from one on."""
+        """Numbers of users in the trials that ran, in rising order."""
         return users_of(model, quick=self.quick)
 
     def paper(self, model: str, control: str, http: str, scheme: str, users: int = 1) -> Loads:
-        """Users of the paper."""
+        """The pages of a trial with users of the paper."""
         return self.rows[paper_key(model, control, http, scheme, users)]
 
     def thesis(self, model: str, http: str, scheme: str, users: int = 1) -> Loads:
-        """Users of the thesis, or one who has a browser of today."""
+        """The pages of a trial with users of the thesis, or with a user of today's browser."""
         return self.rows[thesis_key(model, http, scheme, users)]
 
     def six(self, scheme: str, users: int = 1, share: float = 1.0) -> list[Loads]:
-        """Users of the paper with large files, in the six combinations of HTTP and control."""
+        """The pages of the paper's users with large files, by HTTP version and control."""
         return [
             self.rows[paper_key("large", control, http, scheme, users, share)]
             for http, control in itertools.product(HTTP, CONTROLS)
@@ -382,5 +383,5 @@ class Found:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Loads]) -> Found:
-    """All trials, and the form that ran."""
+    """Join the observations of all trials with the form that ran."""
     return Found(Evidence(rows), ctx.quick)

@@ -51,8 +51,9 @@ QUICK_WAYS = ("HTTP/1.1, six", "HTTP/2")
 PAGES, QUICK_PAGES = 5, 1
 TITLE = "Page times in s"
 FEWEST_FILES, MOST_FILES, MOST_BYTES = 3, 12, 1e6
-"""Limits of a page. One with fewer files does not show what connections do. One with more takes
-long over HTTP/1.0."""
+"""Numbers of files that a page may have. With fewer files HTTP versions hardly differ; with more a
+page takes long over HTTP/1.0.
+"""
 THINK_US = 1_000_000
 SEND_BUFFER = f"{4 << 20} B"
 """Linux's largest send buffer."""
@@ -110,9 +111,9 @@ def _longest_s(pages: PageTable, way: str) -> float:
         sizes = sizes_bytes.astype(np.float64)
         return startup.slow_start_response_s(sizes, path=path, window_pkts=10)
 
-    if WAYS[way] in (("1.0", 1), ("1.1", 1)):  # a handshake for each file
+    if WAYS[way] in (("1.0", 1), ("1.1", 1)):  # each file takes a handshake
         own_s = slow_start_s(pages.response_bytes) + path.rtt_s
-    else:  # one for the base, and one for all files that it embeds
+    else:  # one response for the base file, then one for all embedded files
         firsts = (np.cumsum(pages.objects) - pages.objects).astype(np.intp)
         wholes = np.add.reduceat(pages.response_bytes, firsts)
         own_s = slow_start_s(pages.response_bytes[firsts]) + slow_start_s(wholes) + 2 * path.rtt_s
@@ -219,7 +220,9 @@ def _all_gain(found: Found) -> Seen:
     checks = {name: words.less(*pair) for own in pairs for name, pair in own.items()}
     slower = [name for name, check in checks.items() if not check.holds]
     saved = [f"{MODELS[model]}: {_spread(found, model, found.ways)}" for model in MODELS]
-    note = f"Saved: {'; '.join(saved)}." + (f" Not faster: {', '.join(slower)}." if slower else "")
+    note = f"Time saved: {'; '.join(saved)}." + (
+        f" Not faster: {', '.join(slower)}." if slower else ""
+    )
     shown = f"{len(checks) - len(slower)} of {len(checks)}"
     return Seen.by(shown, words.every(checks), note=note)
 
@@ -241,7 +244,7 @@ def _persistent(found: Found) -> Seen:
     kept = [way for way in found.ways if WAYS[way][0] != "1.0"]
     pairs = _pairs(found, "large", kept)
     percent = [100 * (1 - fast.mean / slow) for fast, slow in pairs.values()]
-    note = f"{min(percent):.0f} to {max(percent):.0f} % of the time."
+    note = f"Jump- and Quick-Start save {min(percent):.0f} to {max(percent):.0f} % of the time."
     return Seen.by(_spread(found, "large", kept), claims.significantly(pairs), note=note)
 
 
@@ -277,7 +280,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
 
 AGREEMENTS = Agreement.per_row(
     {scheme: label_of(scheme) for scheme in THESIS_SCHEMES},
-    "{}: every mean page time on the kernel is the simulator's.",
+    "{}: every mean page time on the kernel agrees with the simulator's.",
     table=TITLE, most=0.02, unit="s", relative=0.05,
 )  # fmt: skip
 KERNEL = declared(

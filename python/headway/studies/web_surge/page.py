@@ -30,7 +30,7 @@ _SHARES = (*web.SHARES, 1.0)
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     trials = [{"trial": key, **asdict(row)} for key, row in found.rows.items()]
     servers = {label: surge.server(model, f"{ctx.seed}") for model, label in MODELS.items()}
     facts = [

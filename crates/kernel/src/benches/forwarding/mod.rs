@@ -1,10 +1,10 @@
-//! Measures what a router's algorithm costs. Packets pass a router in a network namespace in four
-//! cases, one after the other: packets with the algorithm's header, with and without its program;
-//! and packets without the header, without a program and with an empty program. The header of
-//! Quick-Start is a rate request. The empty program shows the cost of any attached program. A
-//! packet crosses both pairs of devices within the system call that sends it, on one processor. The
-//! benchmark measures that processor's time. Unlike the rate in wall-clock time, this time does not
-//! change if other processes use the processor.
+//! Measures how much processor time a router's algorithm costs per packet. Packets pass a router in
+//! a network namespace in four cases, one after the other: packets with the algorithm's header,
+//! with and without its program; and packets without the header, without a program and with an
+//! empty program. The header of Quick-Start is a rate request. The empty program shows the cost of
+//! any attached program. A packet crosses both pairs of veth devices within the system call that
+//! sends the packet, on one processor. The benchmark measures that processor's time. Unlike the
+//! rate in wall-clock time, this time does not change if other processes use the processor.
 
 pub mod packets;
 pub mod path;
@@ -29,9 +29,9 @@ use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 const EMPTY: &str = "hw_empty";
 /// The link rate that the router is configured with.
 const RATE_BPS: u64 = 10_000_000_000;
-/// How long packets are sent before the measurement.
+/// Warm-up: how long packets are sent before the measurement begins.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Quantiles of the delay that are reported, in 1/10^6.
+/// The quantiles of the delay that the benchmark reports, in millionths.
 const QUANTILES: [u32; 12] = [
     0, 100_000, 250_000, 500_000, 750_000, 900_000, 950_000, 990_000, 995_000, 999_000, 999_900,
     1_000_000,
@@ -44,11 +44,12 @@ pub struct Bench {
     pub router: String,
     /// Size of an IP packet.
     pub packet_bytes: usize,
-    /// Percentage of packets with the algorithm's header, which for Quick-Start is a request.
+    /// How many percent of the packets carry the algorithm's header. Quick-Start's header is a rate
+    /// request.
     pub requests_percent: usize,
     /// Number of rounds.
     pub rounds: u32,
-    /// Duration of each of the four cases in a round.
+    /// How long each of the four cases is measured in a round.
     pub time: Duration,
     /// The router's tunables, by name.
     pub settings: Vec<(String, String)>,
@@ -56,7 +57,7 @@ pub struct Bench {
     pub delay_pps: Option<u32>,
 }
 
-/// Forwarded packets and the time they took.
+/// Number of packets that the router forwarded, and the time that this took.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forwarded {
     /// Packets.
@@ -69,20 +70,20 @@ pub struct Forwarded {
     pub cpu_ns: f64,
 }
 
-/// A result for each of the four cases.
+/// One result for each of the benchmark's four cases.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sides<T> {
-    /// Without a program; no packet carries the header.
+    /// The router has no program; no packet carries the header.
     pub plain: T,
-    /// With an empty program; no packet carries the header.
+    /// The router has an empty program; no packet carries the header.
     pub empty: T,
-    /// Without a program, but with the same packets as in `with`.
+    /// The router has no program; as many packets carry the header as in `with`.
     pub without: T,
-    /// With the algorithm's program; some packets carry the header.
+    /// The router has the algorithm's program; some packets carry the header.
     pub with: T,
 }
 
-/// Times from the call that sends a packet until the packet is at the sink's device.
+/// Delays of packets, from the call that sends a packet until the packet is at the sink's device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delays {
     /// Packets sent.
@@ -91,7 +92,8 @@ pub struct Delays {
     pub lost: usize,
     /// Mean.
     pub mean_us: f64,
-    /// Quantiles: the part of the packets (in 1/10^6), and the longest delay among them in us.
+    /// Quantiles of the delay. Each pair has a fraction of the packets, in millionths, and the
+    /// longest delay among this fraction, in us.
     pub quantiles_us: Vec<(u32, f64)>,
 }
 
@@ -106,20 +108,21 @@ pub struct Outcome {
     pub requests_percent: usize,
     /// The turns.
     pub rounds: Vec<Sides<Forwarded>>,
-    /// Processor time per packet for sending alone, measured with a router that drops the packet at
-    /// once. It is part of a forwarded packet's time.
+    /// Processor time that sending a packet costs, measured with a router that drops each packet at
+    /// once. The time of a forwarded packet includes this time.
     pub sending_cpu_ns: f64,
     /// Rate with the program divided by the rate of the same packets without it, median of the
     /// rounds.
     pub rate_ratio: f64,
-    /// Time in the program by the kernel's statistics. The statistics themselves lengthen this
-    /// time.
+    /// Mean time that one run of the program takes according to the kernel's statistics. Collecting
+    /// the statistics itself makes this time longer.
     pub program_ns: Option<f64>,
-    /// Delays, if requested. For each case, those of the round with the median of the mean delays.
+    /// Delays, if requested. For each case, these are the delays of one round: the round whose mean
+    /// delay is the median.
     pub delays: Option<Sides<Delays>>,
     /// The mean delays of every round, in us; empty if delays were not requested.
     pub delay_rounds_us: Vec<Sides<f64>>,
-    /// Requests that the router counted in all rounds.
+    /// Number of rate requests that the router counted in all rounds.
     pub requests: u64,
     /// Grants among them.
     pub grants: u64,
@@ -135,7 +138,8 @@ struct Lab {
 }
 
 impl Lab {
-    /// Attaches the program of a case to the router until the result is dropped.
+    /// Attaches the eBPF program of one case to the router. The program stays attached until the
+    /// returned value is dropped.
     fn program_of(&self, side: Side) -> Result<Option<OwnedFd>, Failure> {
         match side {
             Side::Plain | Side::Without => Ok(None),
@@ -161,10 +165,10 @@ impl Lab {
         let before = self.path.arrived_pkts().attempt(what)?;
         let sent = self.flood(ROUTER_MAC, percent, time)?;
         let packets = self.path.arrived_pkts().attempt(what)? - before;
-        // if the kernel defers packets, some may find its queue full and be lost
+        // the kernel may defer packets to a queue, and drops packets when that queue is full
         if packets * 10 < sent.packets * 9 {
             return Err(Failure::failed(format!(
-                "of {} packets the router forwarded {packets} only; is the machine busy?",
+                "the router forwarded only {packets} of {} packets; is the machine busy?",
                 sent.packets
             )));
         }
@@ -184,7 +188,7 @@ impl Lab {
             .sink
             .netns
             .inside(|| Arrivals::new(bench.packet_bytes))
-            .attempt("listen at the sink")?;
+            .attempt("open a packet socket at the sink")?;
         let done = AtomicBool::new(false);
         let (sent, arrived) = std::thread::scope(|scope| {
             let collector = scope.spawn(|| arrivals.collect(&done));
@@ -301,7 +305,7 @@ enum Side {
 }
 
 impl Side {
-    /// The percentage of packets with the header in this case.
+    /// How many percent of the packets carry the header in this case.
     fn percent(self, asked: usize) -> usize {
         match self {
             Self::Plain | Self::Empty => 0,
@@ -344,7 +348,8 @@ fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, Failur
         .collect()
 }
 
-/// For each case, the delays of the round with the median of the mean delays; none without rounds.
+/// For each case, the delays of the round whose mean delay is the median. None if there was no
+/// round.
 fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     let mut of = |side: fn(&Sides<Delays>) -> &Delays| {
         turns.sort_by(|a, b| side(a).mean_us.total_cmp(&side(b).mean_us));
@@ -361,9 +366,13 @@ fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
 /// The mean time in the algorithm's program, measured by the kernel's statistics.
 fn program_ns(lab: &Lab) -> Result<Option<f64>, Failure> {
     let _held = lab.router.hold()?;
-    let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
+    let counting =
+        bpf::enable_statistics().attempt("let the kernel count the runs of eBPF programs")?;
     lab.forward(lab.bench.requests_percent, lab.bench.time)?;
     drop(counting);
-    let (runs, time_ns) = lab.router.runs().attempt("read the program's time")?;
+    let (runs, time_ns) = lab
+        .router
+        .runs()
+        .attempt("read the time that the program ran")?;
     Ok((runs > 0).then(|| time_ns as f64 / runs as f64))
 }

@@ -19,8 +19,8 @@ use super::path::{HOST_DEVICE, SINK, SOURCE, SOURCE_MAC};
 use crate::error::Failure;
 use crate::system::processes;
 
-/// Packets that one system call sends. Each such burst has the configured share of packets with the
-/// header.
+/// How many packets one system call sends. In each such burst, the configured percentage of packets
+/// carries the header.
 pub const BURST_PKTS: usize = 100;
 /// How long to wait for the last packets to arrive.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ const ETHERNET_BYTES: usize = 14;
 const IPV4_ETHERTYPE: u16 = 0x0800;
 const UDP_BYTES: usize = 8;
 const OPTION_BYTES: usize = 8;
-/// The smallest packet that has room for a rate request and a packet number.
+/// Size of the smallest packet that has room for a rate request and a packet number.
 pub const LEAST_BYTES: usize = 20 + OPTION_BYTES + UDP_BYTES + NUMBER_BYTES;
 const NUMBER_BYTES: usize = 8;
 
@@ -36,16 +36,18 @@ const TCP_BYTES: usize = 20;
 const CHECKSUM_IN_UDP: usize = 6;
 const CHECKSUM_IN_TCP: usize = 16;
 
-/// The two packets of a measurement: of equal length, without and with the algorithm's header.
+/// The two packets that a measurement sends. Both have the same length; one carries the algorithm's
+/// header.
 #[derive(Debug)]
 pub struct Frames {
     packets: [Vec<u8>; 2],
-    /// Offset of the checksum of UDP or TCP, whose data changes.
+    /// Offset of the checksum of UDP or TCP. Senders set the checksum to 0 when they change the
+    /// payload.
     checksum_at: [usize; 2],
 }
 
 impl Frames {
-    /// Datagrams, with Quick-Start requests for 10.24 Mbit/s.
+    /// Makes two UDP datagrams, one of them with a Quick-Start request for 10.24 Mbit/s.
     ///
     /// # Panics
     /// Below [`LEAST_BYTES`].
@@ -57,8 +59,9 @@ impl Frames {
         }
     }
 
-    /// Packets with the header that a router's algorithm reads. If the algorithm reads none:
-    /// datagrams with rate requests, which it ignores.
+    /// Makes the packets for a router's algorithm, one of them with the header that the algorithm
+    /// reads. For an algorithm that reads no header, it makes datagrams with rate requests, which
+    /// the algorithm ignores.
     ///
     /// # Errors
     /// The packet is too short for the header.
@@ -100,7 +103,8 @@ impl Frames {
     }
 }
 
-/// A TCP segment outside any connection. Routers do not check its checksum.
+/// Makes a TCP segment that belongs to no connection. Its TCP checksum is not computed, because
+/// routers do not check it.
 fn segment(ip_bytes: usize, ecn: u8, option: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; ip_bytes];
     packet[..2].copy_from_slice(&[0x45, ecn & 3]);
@@ -142,7 +146,7 @@ fn datagram(ip_bytes: usize, request: bool) -> Vec<u8> {
     packet
 }
 
-/// A packet socket at the host's device of this thread's namespace.
+/// Opens a packet socket at the device of the host whose namespace this thread is in.
 fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
     // SAFETY: all pointers are to values of the right type and length; a new descriptor.
     unsafe {
@@ -176,8 +180,8 @@ fn pin_to_last_cpu() -> usize {
     }
 }
 
-/// The schedstat file of ksoftirqd, the kernel's thread that processes packets when a processor has
-/// too many.
+/// The schedstat file of ksoftirqd. This kernel thread processes packets when a processor has too
+/// many to process at once.
 fn softirq_thread(cpu: usize) -> Option<PathBuf> {
     let name = format!("ksoftirqd/{cpu}");
     let thread = processes::all()
@@ -203,8 +207,8 @@ fn thread_cpu_ns() -> u64 {
     }
 }
 
-/// The time for sending packets. A veth device forwards a packet within the system call that sends
-/// it, so the time includes forwarding.
+/// How long sending packets took. A veth device forwards a packet within the system call that sends
+/// the packet, so the time includes forwarding.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
     /// Packets.
@@ -215,8 +219,8 @@ pub struct Flood {
     pub cpu_ns: u64,
 }
 
-/// Sends as fast as possible for a time, from this thread's namespace. `percent` of the packets
-/// carry the header.
+/// Sends packets as fast as possible for a given time, from this thread's namespace. `percent` of
+/// the packets carry the header.
 ///
 /// # Errors
 /// The socket cannot be made, or sending fails.
@@ -274,8 +278,8 @@ pub fn flood(
     })
 }
 
-/// Sends packets one at a time at a rate, from this thread's namespace. Returns for each packet
-/// number when it was sent, in ns of CLOCK_REALTIME.
+/// Sends packets one at a time at a rate, from this thread's namespace. Returns when each packet
+/// was sent, by packet number, in ns of CLOCK_REALTIME.
 ///
 /// # Errors
 /// As [`flood`].
@@ -291,7 +295,7 @@ pub fn trickle(
     let checksum_at = frames.checksum_at;
     let mut frames = frames.to(to);
     for (frame, at) in frames.iter_mut().zip(checksum_at) {
-        // UDP checksum 0, because the number in the packet changes
+        // UDP checksum 0 means no checksum, so the number in the packet can change
         frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 2].fill(0);
     }
     let gap = Duration::from_secs(1) / rate_pps;
@@ -334,7 +338,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Listens at the host's device of this thread's namespace.
+    /// Opens a packet socket that receives at the device of this thread's namespace.
     ///
     /// # Errors
     /// The socket cannot be made.
@@ -347,8 +351,8 @@ impl Arrivals {
         Ok(Self { socket, ip_bytes })
     }
 
-    /// Returns the numbers of packets and when the kernel received them, until `done` is set and no
-    /// more packets arrive.
+    /// Receives packets until `done` is set and no more packets arrive. Returns each packet's
+    /// number and the time at which the kernel received it.
     ///
     /// # Errors
     /// Receiving fails.

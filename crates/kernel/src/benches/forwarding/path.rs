@@ -1,5 +1,5 @@
-//! Three network namespaces in a row: a source, a router, a sink. They have no names, so the kernel
-//! removes them however this process ends.
+//! Three network namespaces in a row: a source, a router, a sink. The namespaces have no names, so
+//! the kernel removes them however this process ends.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use crate::error::Failure;
 use crate::system::namespace::{self, Namespace};
 
-/// The device of the source, and that of the sink.
+/// Name of the device in the source's namespace, and of the one in the sink's.
 pub const HOST_DEVICE: &str = "hw0";
 /// The router's device that leads to the sink.
 pub const ROUTER_OUT: &str = "out";
@@ -19,7 +19,7 @@ pub const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 79, 1, 1);
 pub const SINK: Ipv4Addr = Ipv4Addr::new(10, 79, 2, 2);
 /// Ethernet address of the source.
 pub const SOURCE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Ethernet address of the router towards the source.
+/// Ethernet address of the router's device towards the source.
 pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// An Ethernet address that no device has.
 pub const NOBODY_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
@@ -91,7 +91,7 @@ impl RoutedPath {
         Ok(path)
     }
 
-    /// Packets that arrived at the sink's device.
+    /// How many packets have arrived at the sink's device.
     ///
     /// # Errors
     /// The device no longer exists.

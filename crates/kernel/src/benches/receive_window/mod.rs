@@ -1,7 +1,7 @@
-//! Measures how a receiver's window affects a connection's start. Transfers run over an emulated
-//! path between two unnamed network namespaces. The benchmark records the congestion window and the
-//! receive window at the sender, and the data that arrives (the thesis' section 5.2, figures 5.11
-//! and 5.12).
+//! Measures how the receive window affects the start of a connection. Transfers run over an
+//! emulated path between two unnamed network namespaces. The benchmark records the congestion
+//! window and the receive window at the sender, and the data that arrives (the thesis' section 5.2,
+//! figures 5.11 and 5.12).
 //!
 //! Linux 2.6.24 announced a window of a few packets at first. Today's Linux announces 64 kB or the
 //! size of its buffer. A route with `initrwnd` restores the old behaviour.
@@ -25,20 +25,21 @@ use crate::system::namespace::Namespace;
 use crate::system::rundir;
 use crate::testbed::{LinkOptions, Private, Spec, DEVICE};
 
-/// The path and the hosts.
+/// Settings of the emulated path and of the two hosts.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Rate of each direction, like 10mbit.
     pub rate: String,
     /// Round-trip time, like 200ms.
     pub rtt: String,
-    /// Size of each queue, like 1000pkts.
+    /// Limit of the queue in each direction, like 1000pkts.
     pub buffer: String,
     /// tcp_rmem and tcp_wmem of both hosts, in bytes: minimum, default, maximum.
     pub buffers: [u64; 3],
-    /// The sender's first congestion window; None: the kernel's.
+    /// The sender's initial congestion window; None: the kernel's default.
     pub initial_window_pkts: Option<u32>,
-    /// The receiver's first window in packets; None: as its buffer allows.
+    /// The receive window that the receiver announces first, in packets; None: as large as its
+    /// buffer allows.
     pub first_window_pkts: Option<u32>,
 }
 
@@ -91,7 +92,8 @@ impl Hosts {
         &self.testbed.right
     }
 
-    /// Transfers `bytes` with a congestion control of the kernel.
+    /// Transfers `bytes` of payload from the sender to the receiver, with a congestion control that
+    /// the kernel has.
     ///
     /// # Errors
     /// As [`Transfer::run`].
@@ -119,7 +121,7 @@ impl Hosts {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// The sender's control, such as `cubic+jump-start`.
+    /// The sender's congestion control, such as `cubic+jump-start`.
     pub control: String,
     /// The control's tunables, `name=value`.
     pub settings: Vec<String>,
@@ -129,11 +131,12 @@ pub struct Bench {
     pub bytes: usize,
     /// Number of transfers, one after the other.
     pub rounds: u32,
-    /// The sender opens the connection; else the receiver does.
+    /// True: the sender opens the connection. False: the receiver opens it.
     pub sender_connects: bool,
-    /// Window of an extra ACK of the receiver; 0: none.
+    /// Receive window in an extra ACK that the receiver sends after its SYN-ACK; 0: no extra ACK.
     pub extra_ack_bytes: u32,
-    /// Lower bound for the receiver's first window at the sender; 0: the window as announced.
+    /// Receive window that the sender assumes at least until data is acknowledged; 0: the sender
+    /// uses the announced window.
     pub ignore_peer_bytes: u32,
 }
 
@@ -146,7 +149,8 @@ pub struct Outcome {
     pub bytes: usize,
     /// The transfers.
     pub rounds: Vec<Transferred>,
-    /// Counters of the programs that enlarge first windows: extra ACKs, raised windows.
+    /// Counters of the eBPF programs that enlarge first receive windows: extra ACKs sent, windows
+    /// raised.
     pub counters: BTreeMap<String, u64>,
     /// Whether the emulated link sent all packets on time.
     pub on_time: bool,
@@ -154,7 +158,7 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
-/// How long to wait for packets in flight: the last ACKs of a connection that has ended.
+/// How long to wait after a transfer until the last ACKs of its connection have arrived.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Runs the measurement.
@@ -163,8 +167,8 @@ const BETWEEN: Duration = Duration::from_millis(300);
 /// An unknown control; lack of privilege; a kernel that refuses.
 pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
     load::required("measure first windows")?;
-    // a control's name exists once on the whole machine, so it must differ from other processes'
-    // names
+    // all namespaces of the machine share the names of congestion controls, so other processes must
+    // not use this name
     let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
     name.truncate(15);
     let name = name.trim_start_matches('_').to_owned();
@@ -190,7 +194,7 @@ pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
     for program in &programs {
         for (name, count) in program
             .counters()
-            .attempt("read the counters of first windows")?
+            .attempt("read the counters of the programs that enlarge first windows")?
         {
             *counters.entry(name).or_default() += count;
         }

@@ -13,15 +13,16 @@ use crate::system::clock::{exact_timers, now_ns};
 use crate::system::netns::Netns;
 use crate::traffic::socket::{self, reset_on_close, Hints, TcpInfo, TcpOptions};
 
-/// Interval between samples of the sender.
+/// Interval between two samples of the sender's windows.
 const SAMPLE: Duration = Duration::from_millis(5);
-/// A transfer that takes longer has failed.
+/// Time limit of a transfer. A transfer that takes longer has failed.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// The request that a receiver sends when it has connected; the sender then starts.
+/// The request that the receiver sends after it has opened the connection. The sender then starts
+/// to send.
 const REQUEST: &[u8; 3] = b"get";
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// A host of a transfer.
+/// One of the two hosts of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
     /// The host's namespace.
@@ -30,30 +31,29 @@ pub struct End<'a> {
     pub address: Ipv4Addr,
 }
 
-/// The two ends of a transfer and its parameters.
+/// The two hosts of a transfer, and the transfer's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'a> {
-    /// The end that sends the data.
+    /// The host that sends the data.
     pub sender: End<'a>,
-    /// The end that receives the data.
+    /// The host that receives the data.
     pub receiver: End<'a>,
-    /// The kernel's name of the sender's control.
+    /// Name of the sender's congestion control in the kernel.
     pub control: &'a str,
     /// Payload.
     pub bytes: usize,
-    /// Whether the sender opens the connection. Otherwise the receiver opens it and sends a
-    /// request.
+    /// True: the sender opens the connection. False: the receiver opens it and sends a request.
     pub sender_connects: bool,
 }
 
-/// The windows at the sender at one time.
+/// The congestion window and the receive window at the sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Windows {
     /// Time since the transfer began.
     pub time_us: u64,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// The receive window announced last.
+    /// The receive window that the receiver announced last.
     pub window_bytes: u64,
 }
 
@@ -65,15 +65,15 @@ pub struct Transferred {
     pub took_us: u64,
     /// Samples every few milliseconds from the first byte on.
     pub windows: Vec<Windows>,
-    /// For every read of the receiver: the time, and the bytes received so far.
+    /// For each read() of the receiver, its time and the bytes received until then.
     pub arrived: Vec<(u64, u64)>,
-    /// How long the receiver's window limited the sender; null: unknown.
+    /// For how long the receive window limited the sender; null: unknown.
     pub window_limited_us: Option<u64>,
     /// Retransmitted segments.
     pub retransmits_pkts: u32,
 }
 
-/// What sender and receiver recorded, with times of CLOCK_MONOTONIC.
+/// Records of the sender and the receiver. All times are of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 struct Recorded {
     began_ns: Option<i64>,
@@ -178,7 +178,9 @@ impl Transfer<'_> {
         let mut recorded = Recorded::default();
         if !self.sender_connects {
             recorded.began_ns = Some(now_ns());
-            stream.write_all(REQUEST).attempt("ask for the data")?;
+            stream
+                .write_all(REQUEST)
+                .attempt("send the request for the data")?;
         }
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let mut bytes = 0;
@@ -204,7 +206,7 @@ impl Transfer<'_> {
         } else {
             (served, asked)
         };
-        let nothing = || Failure::failed("a transfer ended before it was sampled");
+        let nothing = || Failure::failed("the transfer ended before its windows could be sampled");
         let began_ns = asked.began_ns.ok_or_else(nothing)?;
         let (end_ns, _) = receiver.arrived.last().ok_or_else(nothing)?;
         let (_, last) = sender.windows.last().ok_or_else(nothing)?;
@@ -233,7 +235,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Runs `work` in a namespace, on a separate thread.
+/// Runs `work` in the given network namespace, on a separate thread, and waits for the result.
 fn inside<T: Send>(
     netns: &Netns,
     work: impl FnOnce() -> Result<T, Failure> + Send,

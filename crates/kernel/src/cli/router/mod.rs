@@ -22,7 +22,8 @@ use watch::WatchCommand;
 
 const QUICK_START: &str = "quick-start";
 
-/// Router algorithms at the device of a link; `router NAME` is short for `router attach NAME`
+/// Attach, read and measure router algorithms at network devices; `router NAME` is short for
+/// `router attach NAME`
 #[derive(Debug, Args)]
 pub struct RouterCommand {
     #[command(subcommand)]
@@ -34,7 +35,7 @@ enum Command {
     Attach(AttachCommand),
     Bench(BenchCommand),
     Watch(WatchCommand),
-    /// The name of an algorithm, and the options of `attach`.
+    /// The words after `router NAME`: the options of `router attach NAME`.
     #[command(external_subcommand)]
     Short(Vec<OsString>),
 }
@@ -47,26 +48,26 @@ struct ShortCommand {
     attach: AttachCommand,
 }
 
-/// Attach a router algorithm to the device of a link. `headway list` names the algorithms,
-/// `status` prints their counters, `detach --dev` removes them
+/// Attach a router algorithm to the network device that sends into a link. `headway list` names the
+/// algorithms, `status` prints their counters, `detach --dev` removes them
 #[derive(Debug, Args)]
 struct AttachCommand {
     /// Algorithm, or a C file of your own: ./mine.c
     name: String,
-    /// Device that packets to the link leave through
+    /// Network device through which packets leave to the link
     #[arg(long, value_name = "DEVICE")]
     dev: String,
     /// Network namespace of the device: a name of `ip netns`, or a path [the current one]. Can be
-    /// repeated if several namespaces have a device of this name that sends into the same link
+    /// repeated if devices of this name in several namespaces send into the same link
     #[arg(long)]
     netns: Vec<String>,
     /// Rate of the link, like 10mbit
     #[arg(long, visible_alias = "capacity")]
     rate: String,
-    /// Limit of the link's queue in bytes, like 64kB [no limit]
+    /// Limit in bytes of the queue before the link, like 64kB [no limit]
     #[arg(long, value_name = "BYTES")]
     queue: Option<String>,
-    /// Use the backlog of the device's queueing discipline as the link's queue [compute a virtual
+    /// Take the backlog of the device's queueing discipline as the link's queue [compute a virtual
     /// queue that drains at the link's rate]
     #[arg(long)]
     backlog: bool,
@@ -88,20 +89,21 @@ struct BenchCommand {
     /// Size of an IP packet in bytes
     #[arg(long, default_value_t = 50, value_parser = in_range(LEAST_BYTES..=1500))]
     packet_bytes: usize,
-    /// Share of packets that carry the algorithm's header, in percent; for quick-start the header
-    /// is a request
+    /// How many percent of the packets carry the algorithm's header; for quick-start the header is
+    /// a rate request
     #[arg(long, value_name = "PERCENT", default_value_t = 1, value_parser = in_range(0..=100))]
     requests: usize,
     /// Number of turns
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Duration of each of the four cases in a round
+    /// How long to measure each of the four cases in a round
     #[arg(long, default_value = "500ms")]
     time: String,
-    /// Also measure delays, at this many packets per second
+    /// Also measure the packets' delays, while sending this many packets per second
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     delays: Option<u32>,
-    /// Set a tunable; can be repeated [for quick-start max_requests=0, which answers all requests]
+    /// Set a tunable of the algorithm; can be repeated [for quick-start max_requests=0, which
+    /// answers all requests]
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Print JSON
@@ -250,7 +252,7 @@ fn print_outcome(outcome: &Outcome) {
     }
 }
 
-/// Prints routers as `status` does.
+/// Prints the attached routers and their counters; also used by `status`.
 pub(super) fn print(routers: &[Router]) {
     for router in routers {
         say!(

@@ -28,25 +28,26 @@ pub(super) struct WatchCommand {
     /// Time between two readings, like 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval_ns)]
     every: i64,
-    /// End after each router was read this many times
+    /// End after this many readings of each router
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print JSON, one line per reading, with times of CLOCK_MONOTONIC
+    /// Print one line of JSON per reading; its times are of CLOCK_MONOTONIC
     #[arg(long)]
     json: bool,
-    /// Read at the times in this file, one per line, instead of --every; JSON is written to --out
+    /// Read the counters at the times in this file, one per line, instead of every --every. The
+    /// readings are written to --out as JSON
     #[arg(long, hide = true, requires = "out", conflicts_with_all = ["every", "count"])]
     at: Option<PathBuf>,
     /// File to write the readings to
     #[arg(long, hide = true, requires = "at")]
     out: Option<PathBuf>,
-    /// End when the parent process ends
+    /// End this command when its parent process ends
     #[arg(long, hide = true)]
     die_with_parent: bool,
 }
 
-/// Bounds of --every. A reading takes much less than 1 ms; an interval of more than an hour is
-/// probably a typing error.
+/// The shortest and the longest interval that --every allows. A reading takes much less than 1 ms;
+/// an interval of more than an hour is probably a typing error.
 fn interval_ns(text: &str) -> Result<i64, String> {
     match headway_experiment::parse_time(text).map_err(|e| e.to_string())? {
         ns @ 1_000_000..=3_600_000_000_000 => Ok(ns as i64),
@@ -115,7 +116,7 @@ fn times(path: &Path) -> Result<Vec<i64>, Failure> {
     text.lines()
         .map(|line| {
             line.parse().map_err(|_| {
-                Failure::bad_input(format!("{}: {line:?} is not a time", path.display()))
+                Failure::bad_input(format!("{}: {line:?} is not a time in ns", path.display()))
             })
         })
         .collect()

@@ -3,19 +3,19 @@
 
 use serde::Serialize;
 
-/// The name of the program.
+/// Name of a router's eBPF program.
 pub(super) const PROGRAM: &str = "hw_router";
 pub(super) const LINKS: &str = "hw_router_links";
 pub(super) const TRAFFIC: &str = "hw_router_seen";
 
-/// The queue that a router uses as its link's queue.
+/// Which queue a router's algorithm takes as the queue of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
-    /// A computed queue: the bytes that arrived minus the bytes that the link has sent since at its
+    /// A computed (virtual) queue: arriving packets add their bytes, and it drains at the link's
     /// rate.
     #[default]
     Virtual,
-    /// The packets that wait in the device's own queueing discipline.
+    /// The backlog of the device's own queueing discipline.
     Backlog,
 }

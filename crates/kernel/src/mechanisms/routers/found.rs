@@ -16,55 +16,56 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::user_file::{Declared, DECLARED};
 use crate::system::clock::now_ns;
 
-/// Counters that are not shown, because only the binding needs them.
+/// Counters that are not shown to users, because only the code between algorithm and kernel (the
+/// binding) needs them.
 const BEHIND_THE_SCENES: [&str; 2] = ["gathered_bytes", "gather_until_ticks"];
 
-/// A router's algorithm at its device.
+/// A router algorithm that is attached to a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Router {
     /// The algorithm.
     pub name: String,
-    /// The router's device as `namespace:device`.
+    /// The device of the router, as `namespace:device`.
     pub place: String,
     /// Further devices that send to the same link.
     pub also_at: Vec<String>,
-    /// Whether the device no longer exists.
+    /// True: the device no longer exists.
     pub gone: bool,
     /// The link's rate as configured, bit/s.
     pub rate_bps: u64,
-    /// The queue that the algorithm uses as the link's queue.
+    /// Which queue the algorithm takes as the link's queue.
     pub queue: Queue,
-    /// Size of that queue as configured; null: no limit.
+    /// Configured limit of the link's queue, in bytes; null: no limit.
     pub limit_bytes: Option<u64>,
-    /// The tunables as users write them.
+    /// The algorithm's tunables, as users write them on the command line.
     pub tunables: BTreeMap<String, String>,
-    /// The algorithm's counters and state, by the names that it declares.
+    /// The algorithm's counters and state, by the names that the algorithm declares.
     pub counters: BTreeMap<String, u64>,
-    /// Traffic: packets, bytes, headers, drops, marks.
+    /// Counters of the traffic: packets, bytes, headers, drops, marks.
     pub traffic: BTreeMap<String, u64>,
-    /// The algorithm's last events, latest first.
+    /// The last events that the algorithm recorded, latest first.
     pub events: Vec<Event>,
-    /// Number of runs of the program while the kernel's statistics were on.
+    /// How often the router's eBPF program ran while the kernel's statistics were on.
     pub runs: u64,
-    /// Mean time of a run; null: the kernel's statistics were off.
+    /// Mean time of one run of the program; null: the kernel's statistics were off.
     pub ns_per_run: Option<u64>,
 }
 
-/// The events that an algorithm recorded for one packet.
+/// What a router algorithm recorded about one packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// Age of the event, ms.
+    /// Time since the event, in ms.
     pub age_ms: u64,
-    /// The connection, by the number with which routers distinguish connections.
+    /// The packet's connection, as the number by which routers distinguish connections.
     pub flow: u64,
-    /// The packet's sender; null: the packet was not IPv4.
+    /// Source address of the packet; null: the packet was not IPv4.
     pub sender: Option<String>,
-    /// The packet's receiver.
+    /// Destination address of the packet; null: the packet was not IPv4.
     pub peer: Option<String>,
     /// For an algorithm that handles Quick-Start requests: why less than the requested rate was
     /// granted. Null: the request was granted in full, or another router reduced it.
     pub reason: Option<String>,
-    /// Values, by the names that the algorithm declares.
+    /// The event's values, by the names that the algorithm declares.
     pub values: BTreeMap<String, u64>,
 }
 
@@ -91,8 +92,8 @@ pub fn attached_routers() -> Result<Vec<Router>, Failure> {
     Ok(routers.collect())
 }
 
-/// Groups attached programs by router. A program at several devices is one router: `place` is the
-/// first device, `also_at` has the others.
+/// Groups attached programs by router. Programs at several devices can form one router: `place` is
+/// then the first device, and `also_at` has the others.
 pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     let mut found: Vec<(Hook, Vec<Hook>)> = Vec::new();
     for hook in hooks {
@@ -107,8 +108,8 @@ pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     found
 }
 
-/// The declarations of an algorithm's tunables, counters and events: from the attached object, or
-/// if it has none, from this build.
+/// The declarations of an algorithm's tunables, counters and events: read from the attached eBPF
+/// object, or if the object has none, from this build of headwayctl.
 pub(super) fn declared(hook: &Hook, name: &str) -> Option<Declared> {
     let said = hook.constant(DECLARED);
     let declared = said.and_then(|bytes| Declared::read(&bytes));
@@ -165,7 +166,8 @@ fn router(hook: Hook) -> Router {
     }
 }
 
-/// Reads counters and events from a link's state, at the offsets in the object's type information.
+/// Reads a router's counters and events from the bytes of its map, at the offsets that the eBPF
+/// object's type information gives.
 fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
     let (map, map_info) = hook.map(LINKS)?;
     let btf = Btf::by_id(map_info.btf_id)?;
@@ -186,7 +188,7 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
     Some((counters, events))
 }
 
-/// Reads the counters of an algorithm whose state begins at byte `state` of its map's value.
+/// Reads the counters of an algorithm. Its state begins at byte `state` of its map's value.
 pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeMap<String, u64> {
     let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
         let at = u64_at(value, state + 8 * i)?;

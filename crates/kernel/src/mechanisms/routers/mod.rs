@@ -1,6 +1,6 @@
-//! Attaches a router's algorithm to the device of a link. All algorithms in algorithms/router use
-//! the same binding (algorithms/port/bpf/router.h). Counters and events have the names that the
-//! algorithm declares.
+//! Attaches a router algorithm to the network device that sends into a link. All algorithms in
+//! algorithms/router are connected to the kernel by the same code, the binding
+//! (algorithms/port/bpf/router.h). Counters and events have the names that the algorithm declares.
 
 mod binding;
 mod found;
@@ -37,13 +37,13 @@ pub use watch::{watched, Reading};
 pub struct Link {
     /// The link's capacity, bit/s.
     pub rate_bps: u64,
-    /// Limit of the link's queue; none: no limit.
+    /// Limit of the link's queue, in bytes; None: no limit.
     pub limit_bytes: Option<u64>,
-    /// The queue that the router uses as the link's queue.
+    /// Which queue the router takes as the link's queue.
     pub queue: Queue,
 }
 
-/// A router to be attached.
+/// A router that is ready to be attached: its algorithm, settings and devices.
 #[derive(Debug)]
 pub struct Request {
     devices: Vec<Device>,
@@ -58,7 +58,8 @@ impl Request {
     /// `("threshold", "10")`.
     ///
     /// # Errors
-    /// What is wrong with a name or setting, with the known names; devices of different kinds.
+    /// An unknown name or a wrong setting (the error lists the known names), or devices of
+    /// different kinds.
     ///
     /// # Panics
     /// Without a device.
@@ -73,7 +74,8 @@ impl Request {
         let first = &devices[0];
         if let Some(other) = devices.iter().find(|device| !device.is_like(first)) {
             return Err(Failure::bad_input(format!(
-                "devices {} and {}: one carries Ethernet and one IP; they must be of one kind",
+                "devices {} and {}: one carries Ethernet and the other IP; all devices must carry \
+                 the same",
                 first.place(),
                 other.place()
             )));
@@ -96,8 +98,9 @@ impl Request {
         places.join(", ")
     }
 
-    /// Attaches the router. If a router with the same algorithm is already attached there, it is
-    /// detached and its state is lost. `dry_run`: only checks that it could.
+    /// Attaches the router. If a router with the same algorithm is already attached to the device,
+    /// that router is detached and its state is lost. `dry_run`: only checks whether attaching is
+    /// possible.
     ///
     /// # Errors
     /// The kernel refuses; programs at devices need Linux 6.6.
@@ -128,8 +131,8 @@ impl Request {
         Ok(place)
     }
 
-    /// Adds the parts that only a monitor has: an entry for its device, and a program that sees
-    /// packets leave.
+    /// Adds the two parts that only a monitor needs: an entry for its device in the map of
+    /// monitors, and a program that sees packets leave the device.
     fn begin_to_publish(&self, object: &Object, lock: &Lock) -> Result<(), Failure> {
         let device = &self.devices[0];
         forget_gone(lock)?;
@@ -145,7 +148,7 @@ impl Request {
         Ok(())
     }
 
-    /// Routers attached at these devices.
+    /// The routers that are already attached to these devices.
     fn attached_here(&self) -> Result<Vec<Hook>, Failure> {
         let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
         let mut hooks = attached()?;
@@ -153,8 +156,9 @@ impl Request {
         Ok(hooks)
     }
 
-    /// Checks that the router may share its devices with the routers already attached there. An
-    /// attached router from a user's file is not checked, because this process knows only its name.
+    /// Checks that the router may share its devices with the routers that are already attached to
+    /// them. Does not check an attached router from a user's file, because this process knows only
+    /// that router's name.
     fn check_sharing(&self) -> Result<(), Failure> {
         for hook in self.attached_here()? {
             let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
@@ -193,7 +197,8 @@ impl Request {
         Ok(open)
     }
 
-    /// Loads the router, so that this process can attach it several times.
+    /// Loads the router's eBPF object without attaching it, so that this process can attach it
+    /// several times.
     pub(crate) fn loaded(&self) -> Result<Loaded, Failure> {
         Ok(Loaded {
             object: load::load(self.open()?, &format!("the router {}", self.info.name))?,
@@ -203,7 +208,7 @@ impl Request {
     }
 }
 
-/// An algorithm and its program, by name.
+/// Finds a router algorithm and its eBPF program by name.
 pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterObject), Failure> {
     let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
     let info = headway_algorithms::router(name).map_err(bad_input)?;
@@ -213,12 +218,17 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     let object = built::of_build(routers())?
         .iter()
         .find(|object| object.name == info.name)
-        .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;
+        .ok_or_else(|| {
+            Failure::failed(format!(
+                "this build has no eBPF program for the router algorithm {name}"
+            ))
+        })?;
     Ok((info, object))
 }
 
-/// Writes the constants of a router's object: tunables in declared order, the link's rate, and the
-/// machine's processors and tick, which gathering needs.
+/// Writes constants into a router's eBPF object: the tunables in declared order, the link's rate,
+/// and the machine's number of processors and tick. The last two are for algorithms that count
+/// bytes per processor (gathering).
 pub(crate) fn set_constants(
     open: &mut OpenObject,
     tunables: &[u32],
@@ -236,7 +246,7 @@ pub(crate) fn set_constants(
     )
 }
 
-/// A router whose program stays loaded in the kernel until this value is dropped.
+/// A router whose eBPF program stays loaded in the kernel until this value is dropped.
 pub(crate) struct Loaded {
     object: Object,
     device: Device,
@@ -244,19 +254,19 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Attaches the router until the result is dropped.
+    /// Attaches the router. The router stays attached until the returned value is dropped.
     pub(crate) fn hold(&self) -> Result<OwnedFd, Failure> {
         self.device
             .hold(&self.object, PROGRAM, Point::Egress)
             .attempt(format!("attach a program to {}", self.device.place()))
     }
 
-    /// The packet header that the algorithm reads.
+    /// The protocol header that the algorithm reads from packets.
     pub(crate) fn header(&self) -> Option<&'static HeaderInfo> {
         headway_algorithms::header::header(self.info.header?).ok()
     }
 
-    /// A counter of the algorithm by its name; 0 if it has no such counter.
+    /// The value of the algorithm's counter of this name; 0 if the algorithm has no such counter.
     pub(crate) fn counter(&self, name: &str) -> io::Result<u64> {
         let at = self.info.counters.iter().position(|c| c.name == name);
         let state = state_of(&self.object)?;
@@ -286,7 +296,7 @@ pub(crate) fn state_of(object: &Object) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-/// All tunables in declared order, from settings such as `("algorithm", "fair")`.
+/// The values of all tunables in declared order, from settings such as `("algorithm", "fair")`.
 pub(crate) fn tunables(
     infos: &[TunableInfo],
     settings: &[(String, String)],

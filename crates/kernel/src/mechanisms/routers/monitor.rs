@@ -1,5 +1,6 @@
-//! Monitors: routers that publish the state of one device to the controls of this machine
-//! (`algorithms/port/bpf/monitors.h`). The device is identified by its namespace and number.
+//! Monitors: router algorithms that publish the state of one device to the congestion controls of
+//! this machine (`algorithms/port/bpf/monitors.h`). The device is identified by its namespace and
+//! number.
 
 use std::os::fd::AsFd as _;
 
@@ -15,13 +16,13 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::shared;
 use crate::system::rundir::Lock;
 
-/// The program that sees packets leave the device's queue.
+/// Name of the eBPF program that sees packets leave the device's queue.
 const DEPARTURES: &str = "hw_router_sent";
 const MONITORS: &str = "hw_monitors";
 const NETNS: &str = "hw_monitor_netns";
 const NUMBER: &str = "hw_monitor_device";
 
-/// Checks that a monitor's link has the required settings.
+/// Checks that the settings of a link suit a monitor.
 pub(super) fn check(
     info: &RouterInfo,
     devices: &[Device],
@@ -30,7 +31,7 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     if devices.len() > 1 {
         return Err(Failure::bad_input(format!(
-            "--netns: {} serves one device, through which this machine's connections leave",
+            "--netns: {} works at one device only, through which this machine's connections leave",
             info.name
         )));
     }
@@ -47,8 +48,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Writes the device's namespace and number into an object's constants; they select the entry that
-/// the monitor writes.
+/// Writes the device's namespace and number into an eBPF object's constants. They select the entry
+/// of the map of monitors that the program writes.
 pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Failure> {
     let [netns, number] = device.key()?;
     hooks::set_constants(
@@ -64,7 +65,7 @@ pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Fai
 pub(super) fn enter(device: &Device) -> Result<(), Failure> {
     let Some(map) = shared::map(MONITORS) else {
         return Err(Failure::failed(
-            "the map of monitors has disappeared; try again",
+            "the map of monitors was removed meanwhile; try again",
         ));
     };
     let nothing = vec![0; map.value_size() as usize];
@@ -76,7 +77,7 @@ fn bytes(key: [u32; 2]) -> Vec<u8> {
     key.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Attaches the second program of a loaded monitor, which sees packets leave the device.
+/// Attaches the second eBPF program of a loaded monitor, which sees packets leave the device.
 pub(super) fn watch_departures(
     object: &Object,
     device: &Device,
@@ -89,23 +90,23 @@ pub(super) fn watch_departures(
     hooks::pin_new(link, &device.place(), &pin, lock)
 }
 
-/// The programs that see packets leave. If a command was killed, one may be left without its
-/// router.
+/// The attached programs that see packets leave a device. If a command was killed, such a program
+/// may be left without its router.
 pub(super) fn departures() -> Result<Vec<Hook>, Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(watches_departures);
     Ok(hooks)
 }
 
-/// Whether this is a program that sees packets leave a device. It is attached to a tracepoint, not
-/// to the device.
+/// Whether an attached program is one that sees packets leave a device. Such a program is attached
+/// to a tracepoint, not to the device.
 #[must_use]
 pub fn watches_departures(hook: &Hook) -> bool {
     hook.program == DEPARTURES
 }
 
-/// Removes the entries of devices whose monitor was detached. Controls then know that the device
-/// has no monitor.
+/// Removes the entries of devices whose monitor was detached. Congestion controls then see that the
+/// device has no monitor.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -116,7 +117,7 @@ pub fn forget_gone(_lock: &Lock) -> Result<(), Failure> {
     let is_of = |hook: Hook| Some([hook.constant(NETNS)?, hook.constant(NUMBER)?].concat());
     let there: Vec<Vec<u8>> = attached()?.into_iter().filter_map(is_of).collect();
     for key in map.keys().filter(|key| !there.contains(key)) {
-        let _ = map.delete(&key); // ignore errors: another command may have removed the entry
+        let _ = map.delete(&key); // fails if another command removed the entry
     }
     Ok(())
 }

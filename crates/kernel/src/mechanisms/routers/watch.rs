@@ -1,4 +1,4 @@
-//! Reads the counters of routers repeatedly while they work.
+//! Reads the counters of attached routers repeatedly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,8 @@ use crate::system::clock::now_ns;
 pub struct Watched {
     /// The algorithm.
     pub name: String,
-    /// The router's device as `namespace:device`; the first if several devices send to the link.
+    /// The router's device as `namespace:device`; if several devices send into the link, the first
+    /// of them.
     pub place: String,
     declared: Declared,
     map: OwnedFd,
@@ -38,14 +39,14 @@ pub struct Reading {
     pub place: String,
     /// The algorithm.
     pub name: String,
-    /// Values, by the names that the algorithm declares.
+    /// Counters and state, by the names that the algorithm declares.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Opens the routers at these devices; without devices, all routers.
+/// Opens the attached routers at these devices for reading. Without devices, opens all routers.
 ///
 /// # Errors
-/// Lack of privilege; a device without a router, or no router.
+/// Lack of privilege; a device has no router; or no router is attached.
 pub fn watched(devices: &[Device]) -> Result<Vec<Watched>, Failure> {
     let places: Vec<String> = devices.iter().map(Device::place).collect();
     let mut hooks = attached()?;

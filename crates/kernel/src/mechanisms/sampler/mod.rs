@@ -14,28 +14,29 @@ use serde::Serialize;
 use crate::error::{Attempt, Failure};
 use crate::mirror::{self, Plain as _};
 
-/// Bytes of a record, `struct hw_sample`.
+/// Size in bytes of a record, `struct hw_sample`.
 pub const RECORD_BYTES: usize = size_of::<mirror::Sample>();
-/// Most network namespaces that one recording can select.
+/// Maximum number of network namespaces that one recording can select.
 pub const NETNS_MAX: usize = 8;
 
-/// The connections to record, and how often.
+/// Which connections to record, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// First port of the servers that the senders connected to.
+    /// Lowest server port of the connections to record.
     pub first_port: u16,
-    /// Last port of the servers.
+    /// Highest server port of the connections to record.
     pub last_port: u16,
     /// Whether to record the servers' sockets in addition to the clients'.
     pub both_ends: bool,
-    /// ACKs that change neither window nor ssthresh are recorded at most this often.
+    /// Shortest time between two records of a connection, for ACKs that change neither cwnd nor
+    /// ssthresh.
     pub gap_ns: u32,
     /// Inodes of the network namespaces to record; empty: all.
     pub netns: Vec<u32>,
 }
 
 impl Choice {
-    /// `struct hw_sample_config`.
+    /// The settings as the bytes of `struct hw_sample_config`.
     fn to_bytes(&self) -> Vec<u8> {
         let mut config = mirror::SampleConfig {
             first_port: self.first_port.into(),
@@ -71,8 +72,8 @@ fn refused(what: &str, error: &libbpf_rs::Error) -> Failure {
     }
 }
 
-/// Records until `stop` is set. Calls `ready` when the programs are attached: all later events are
-/// recorded.
+/// Records until `stop` is set. Calls `ready` when the eBPF programs are attached. All events after
+/// that are recorded.
 ///
 /// # Errors
 /// The kernel refuses the programs, or the file cannot be written.
@@ -135,10 +136,10 @@ pub fn sample(
         ready();
         let mut running = true;
         while running {
-            // read the records that the kernel wrote before the stop
+            // after `stop`, read the records that the kernel wrote before
             running = !stop.load(Ordering::Relaxed);
-            // read many records at a time: a wake-up per ACK would take processor time from the
-            // measured traffic
+            // Sleep between reads and read many records at once. Waking up for every ACK would take
+            // processor time from the measured traffic.
             std::thread::sleep(Duration::from_millis(if running { 20 } else { 0 }));
             if ring.consume().is_err() {
                 break;
@@ -164,8 +165,8 @@ pub fn sample(
     Ok(Sampled { records, lost })
 }
 
-/// Whether a map is the given data section. Its name ends with the section's name; the object's
-/// name before it may be cut.
+/// Whether a BPF map contains the given data section. The map's name is the object's name, which
+/// may be cut, followed by the section's name.
 fn is_section(map: &OsStr, section: &str) -> bool {
     map.to_str().is_some_and(|name| name.ends_with(section))
 }

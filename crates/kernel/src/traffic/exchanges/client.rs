@@ -25,7 +25,7 @@ enum Phase {
     Asking,
     /// The response.
     Answered,
-    /// The ACK of a whole request to which no response follows.
+    /// The ACK of a whole request that gets no response.
     Delivered,
     /// The end of the exchange's think time.
     Thinking { until_ns: i64 },
@@ -37,10 +37,11 @@ enum Phase {
 struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
-    /// The number of the connection's last exchange, plus 1.
+    /// The number of the exchange after the connection's last one.
     end: u32,
     phase: Phase,
-    /// Bytes of the present request or response that remain to be sent or received.
+    /// How many bytes of the present request remain to be sent, or of the present response to be
+    /// received.
     left_bytes: u64,
     asked_ns: i64,
 }
@@ -59,9 +60,10 @@ struct Client<'a> {
     done: ExchangeResults,
 }
 
-/// Runs the client. The row of an exchange has the times of its request's first byte and of its
-/// response's last byte. Without a response, the second time is the arrival of the request. A
-/// connection's first request exists when connect() is called, so its row includes the handshake.
+/// Runs the client. The row of an exchange has two times: when the request's first byte was sent,
+/// and when the response's last byte arrived. If the exchange has no response, the second time is
+/// when the request arrived at the server. The first request of a connection counts from the call
+/// of connect(), so its row includes the handshake.
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
@@ -128,7 +130,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Advances a connection as far as possible.
+    /// Sends and receives on a connection until it has to wait for an event.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
         while let Some(conn) = self.connections.get_mut(&connection) {
             let progress = match conn.phase {
@@ -198,7 +200,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Handles the complete response of an exchange.
+    /// Continues a connection after the whole response of an exchange has arrived.
     fn complete(&mut self, connection: u32, time_ns: i64) -> Result<(), Failure> {
         let Some(conn) = self.connections.get_mut(&connection) else {
             return Ok(());
@@ -216,7 +218,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Ends an exchange and starts the exchanges that wait for it.
+    /// Marks an exchange as complete, and starts the exchanges that wait for it.
     fn over(&mut self, connection: u32) -> Result<(), Failure> {
         let Some(conn) = self.connections.get_mut(&connection) else {
             return Ok(());
@@ -232,7 +234,8 @@ impl Client<'_> {
         for nth in 0..waiting {
             let next = self.order.waiting(exchange, nth);
             let whose = self.firsts.partition_point(|&first| first <= next) as u32 - 1;
-            // the exchange begins at once; a connection with a start time waits for that time
+            // The exchange begins at once. But if its connection has a start time, the exchange
+            // waits for that time.
             self.waits.at(self.start_ns(whose).max(now_ns()), whose);
         }
         Ok(())

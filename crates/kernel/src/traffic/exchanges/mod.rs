@@ -27,13 +27,14 @@ use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 
-/// Request in bytes, response in bytes, think time until the next request in ns.
+/// One exchange: request in bytes, response in bytes, and think time until the next request in ns.
 pub type Epoch = (u64, u64, u64);
 
-/// The client's port of the first of several connections; the others use the following ports.
+/// The client's port for the first of several connections. Further connections use the following
+/// ports.
 const FIRST_PORT: u16 = (u16::MAX as usize + 1 - MAX_CONNECTIONS_LIVE) as u16;
-/// How often the sender checks whether all bytes were acknowledged, because the kernel does not
-/// report that event.
+/// How often a sender checks whether all its bytes were acknowledged. The kernel reports no event
+/// for this.
 const CHECK_NS: i64 = 1_000_000;
 
 /// The task of one end, client or server.
@@ -41,20 +42,20 @@ const CHECK_NS: i64 = 1_000_000;
 pub struct ExchangeTask {
     /// The address to connect to (client), or to listen at (server).
     pub address: SocketAddrV4,
-    /// The kernel's name of the congestion control; None leaves the namespace's.
+    /// Name of the congestion control in the kernel; None: the namespace's default.
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// Hints of this end's connections, set before they open. The deadline is used by the server,
-    /// for every response without a deadline of its own.
+    /// Hints for this end's connections, which are set before they open. The server uses the hint's
+    /// deadline for every response that has no deadline in the file.
     pub hints: Hints,
     /// The exchanges.
     pub exchanges: Exchanges,
-    /// Time that the connections' start times are relative to.
+    /// Time zero of the file: the connections' start times count from this time.
     pub start_ns: i64,
     /// When the client stops opening connections.
     pub stop_ns: i64,
-    /// When to give up.
+    /// When to give up and close all connections.
     pub end_ns: i64,
     /// The client's file of rows (exchange, start ns, end ns).
     pub out: Option<PathBuf>,
@@ -80,7 +81,7 @@ pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
 pub struct ExchangeResults {
     /// When the client first called connect(); None for a server, or if `end_ns` had passed before.
     pub started_ns: Option<i64>,
-    /// When the first connection was established; None: never.
+    /// When the first connection was established; None: no connection was established.
     pub connected_ns: Option<i64>,
     /// Number of exchanges whose last byte arrived before `end_ns`.
     pub complete_epochs: u64,
@@ -101,14 +102,15 @@ impl ExchangeResults {
         }
     }
 
-    /// Counts a complete exchange.
+    /// Adds a complete exchange to the results.
     fn complete(&mut self, time_ns: i64) {
         self.complete_epochs += 1;
         self.finished_ns = self.finished_ns.max(Some(time_ns));
     }
 
-    /// Adds the counters of a connection that ended or ran out of time. `has_syn`: this end sent
-    /// the SYN, which TCP_INFO counts as an acknowledged byte.
+    /// Adds the TCP_INFO counters of a connection to the results, when the connection has ended or
+    /// `end_ns` has passed. `has_syn`: this end sent the SYN, which TCP_INFO counts as an
+    /// acknowledged byte.
     fn add(&mut self, socket: &TcpStream, has_syn: bool) -> Result<(), Failure> {
         let mut info = tcp_info(socket)?;
         self.tcp_info = Some(match self.tcp_info {
@@ -131,7 +133,7 @@ struct Received {
     chunk: Vec<u8>,
 }
 
-/// The result of a read or a write.
+/// The result of a read or a write on a socket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// All of it.
@@ -152,7 +154,8 @@ impl Received {
         })
     }
 
-    /// Reads those of the remaining bytes that have arrived.
+    /// Reads bytes of the present request or response that have arrived, at most as many as remain
+    /// of it.
     fn read_remaining(
         &mut self,
         mut socket: &TcpStream,
@@ -183,7 +186,8 @@ impl Received {
     }
 }
 
-/// Writes as many of the remaining bytes as the send buffer has room for.
+/// Writes remaining bytes of the present request or response, as many as the send buffer has room
+/// for.
 fn write_remaining(socket: &TcpStream, left: &mut u64) -> Result<Progress, Failure> {
     while *left > 0 {
         match write_at_once(socket, *left) {
@@ -197,11 +201,11 @@ fn write_remaining(socket: &TcpStream, left: &mut u64) -> Result<Progress, Failu
     Ok(Progress::All)
 }
 
-/// Maps an error that only ends a read or write early.
+/// Translates a harmless error of a read or write to its result. Other errors are returned.
 fn stopped_by(error: &std::io::Error) -> Option<Progress> {
     match error.kind() {
-        // after Interrupted, the next event tries again; it does not occur with non-blocking
-        // sockets
+        // non-blocking sockets do not return Interrupted; if one did, the next event would try
+        // again
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Some(Progress::Part),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Some(Progress::Ended),
         _ => None,
@@ -221,13 +225,14 @@ fn one_way_ns(socket: &TcpStream) -> Result<i64, Failure> {
     Ok(i64::from(tcp_info(socket)?.min_rtt_us.unwrap_or(0)) * 500)
 }
 
-/// The value of an exchange in a column of the file, 0 if the file does not have the column.
+/// The value in one column of the file for one exchange; 0 if the file does not have the column.
 fn value_at(column: &[u64], exchange: u32) -> u64 {
     column.get(exchange as usize).copied().unwrap_or(0)
 }
 
 impl ExchangeTask {
-    /// The socket options without the deadline, which is set for each response.
+    /// The options of the listening socket. They lack the deadline, which the server sets for each
+    /// response.
     fn options(&self) -> TcpOptions<'_> {
         TcpOptions {
             control: self.control.as_deref(),

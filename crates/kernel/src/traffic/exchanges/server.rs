@@ -14,19 +14,19 @@ use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 use crate::traffic::socket::{listen, reset_on_close, set_hints, Hints};
 
-/// The listening socket's number in `Waits`; no connection has this number.
+/// The number of the listening socket in `Waits`. No connection has this number.
 const LISTENER: u32 = u32::MAX;
 
-/// The event that a server's connection waits for.
+/// The event for which a connection of the server waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// For an exchange without a request: the ACK of the previous response.
+    /// The ACK of the previous response, before an exchange without a request.
     Unasked,
-    /// For an exchange without a request: the end of the client's think time.
+    /// The end of the client's think time, before an exchange without a request.
     Thinking { until_ns: i64 },
     /// The request.
     Asked,
-    /// The end of the time that the server takes before it responds.
+    /// The end of the server time, which passes between a request and its response.
     Serving { until_ns: i64 },
     /// Room in the send buffer to write the response.
     Answering,
@@ -38,10 +38,11 @@ enum Phase {
 struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
-    /// The number of the connection's last exchange, plus 1.
+    /// The number of the exchange after the connection's last one.
     end: u32,
     phase: Phase,
-    /// Bytes of the present request or response that remain to be received or sent.
+    /// How many bytes of the present request remain to be received, or of the present response to
+    /// be sent.
     left_bytes: u64,
     /// When the client sent the request; None: the request has not arrived.
     left_ns: Option<i64>,
@@ -130,8 +131,8 @@ impl Server<'_> {
                 left_ns: None,
             };
             if conn.left_bytes == 0 {
-                // the client could send the first request when it had received the SYN-ACK, half a
-                // round trip ago
+                // the client could send the first request when it received the SYN-ACK, which was
+                // half a round trip ago
                 conn.left_ns = Some(now_ns() - one_way_ns(&conn.socket)?);
             }
             self.connections.insert(connection, conn);
@@ -139,8 +140,8 @@ impl Server<'_> {
         }
     }
 
-    /// The number of the connection from this address. None: the address is not the client's, or
-    /// its connection already exists.
+    /// The number of the connection that comes from this address. None: the address is not the
+    /// client's, or the connection exists already.
     fn number_of(&self, peer: SocketAddr) -> Option<u32> {
         let number = match self.accepted.len() {
             1 => 0,
@@ -149,7 +150,7 @@ impl Server<'_> {
         (self.accepted.get(number as usize) == Some(&false)).then_some(number)
     }
 
-    /// Advances a connection as far as possible.
+    /// Receives and sends on a connection until it has to wait for an event.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
         let columns = &self.task.exchanges;
         while let Some(conn) = self.connections.get_mut(&connection) {
@@ -219,7 +220,7 @@ impl Server<'_> {
                     }
                     progress
                 }
-                // bytes that arrive now are unexpected
+                // the client sends no more bytes, so bytes that arrive now are an error
                 Phase::Closing => match self
                     .received
                     .read_remaining(&conn.socket, &mut u64::MAX.clone())?
@@ -247,7 +248,8 @@ impl Server<'_> {
     }
 }
 
-/// Sets the response's deadline with TCP_DEADLINE; the socket's startup may use it.
+/// Sets the deadline of a response with the socket option TCP_DEADLINE. The startup of the socket's
+/// congestion control may use the deadline.
 fn set_deadline(task: &ExchangeTask, conn: &OpenConnection) -> Result<(), Failure> {
     let own_ns = value_at(&task.exchanges.deadline_ns, conn.exchange);
     let within_ns = match own_ns {
@@ -264,8 +266,9 @@ fn set_deadline(task: &ExchangeTask, conn: &OpenConnection) -> Result<(), Failur
         .saturating_add_unsigned(within_ns);
     let hints = Hints {
         deadline_ns: Some(u64::try_from(due_ns - now_ns).unwrap_or(0)),
-        // the kernel sends the first segment before the rest of the response is written; without
-        // the volume, a startup would assume that the first write is the whole response
+        // Set the volume, too. The kernel sends the first segment before the rest of the response
+        // is written. Without the volume, a startup would take the first write for the whole
+        // response.
         data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, conn.exchange)),
         ..Hints::default()
     };

@@ -1,4 +1,4 @@
-//! Runs both ends over the loopback device.
+//! Tests client and server of exchanges, which run over the loopback device.
 
 use std::net::Ipv4Addr;
 
@@ -26,8 +26,8 @@ type Played = (ExchangeResults, ExchangeResults, Vec<[i64; 3]>);
 /// The results of client and server, and the client's rows (exchange, start, end) in the file's
 /// order.
 ///
-/// The client's ports depend on the connections' numbers, so another program may be using them.
-/// Both ends therefore run in a new network namespace, if this process may make one.
+/// The client's ports are fixed, so another program may be using them. Both ends therefore run in a
+/// new network namespace if this process may create one.
 fn played(task: &ExchangeTask) -> Played {
     if namespace::check().is_err() {
         return both_ends(task);
@@ -78,7 +78,7 @@ fn every_request_gets_its_response_and_think_times_are_kept() {
     assert!(asked.started_ns.unwrap() <= asked.connected_ns.unwrap());
     let length_ns = asked.finished_ns.unwrap() - asked.connected_ns.unwrap();
     assert!(length_ns >= 50_000_000, "{length_ns}");
-    // the SYN counts as one acknowledged byte
+    // TCP_INFO counts the SYN as one acknowledged byte
     let acked = asked.tcp_info.unwrap().acked_bytes.unwrap();
     assert!((200_001..=200_102).contains(&acked), "{acked}");
 }

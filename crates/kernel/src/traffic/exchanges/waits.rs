@@ -12,12 +12,13 @@ use crate::traffic::socket::readable_until;
 
 const EVENTS: usize = 256;
 
-/// Sockets and times, each with the number of its owner.
+/// The sockets and times that are waited for. Each has the number of the connection that it belongs
+/// to, its owner.
 pub(super) struct Waits {
     epoll: OwnedFd,
     times: BinaryHeap<Reverse<(i64, u32)>>,
     news: Vec<u32>,
-    /// Longest delay between a time and the moment at which `next` returned it.
+    /// The longest time by which `next` returned a time too late.
     pub late_max_ns: i64,
 }
 
@@ -38,8 +39,8 @@ impl Waits {
         })
     }
 
-    /// From now on, reports `owner` whenever the socket becomes readable or writable, until the
-    /// socket is closed.
+    /// Adds a socket. Until the socket is closed, `next` returns `owner` whenever the socket
+    /// becomes readable or writable.
     pub fn watch(&self, socket: RawFd, owner: u32) -> Result<(), Failure> {
         let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event {
@@ -54,12 +55,12 @@ impl Waits {
         Ok(())
     }
 
-    /// Reports `owner` at this time.
+    /// Adds a time, at which `next` returns `owner`.
     pub fn at(&mut self, time_ns: i64, owner: u32) {
         self.times.push(Reverse((time_ns, owner)));
     }
 
-    /// Whether no times are pending.
+    /// Whether no added time is left.
     pub fn has_no_times(&self) -> bool {
         self.times.is_empty()
     }
@@ -103,14 +104,14 @@ impl Waits {
                 _ => Err(error).attempt("wait for a socket"),
             };
         };
-        // reversed, because events are popped from the end
+        // reverse the events, because they are popped from the end
         self.news
             .extend(events[..got].iter().rev().map(|event| event.u64 as u32));
         Ok(())
     }
 }
 
-/// Raises the limit of open files to the maximum that this process may set.
+/// Raises this process's limit of open files to the highest value that it may set.
 pub(super) fn many_sockets() {
     let mut most = libc::rlimit {
         rlim_cur: 0,

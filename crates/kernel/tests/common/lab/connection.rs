@@ -1,4 +1,5 @@
-//! A TCP connection that carries bytes whose values depend on their position.
+//! A TCP connection that carries test data: the value of each byte depends on its position in the
+//! stream.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::wait::wait_until;
 
-/// The two ends of a TCP connection.
+/// A TCP connection, with the sockets of both ends.
 pub struct Connection {
     pub out: TcpStream,
     pub into: TcpStream,
@@ -42,8 +43,8 @@ impl Connection {
         self.carry_while(is_left).join().unwrap().1
     }
 
-    /// Sends bytes while `goes_on` returns true, and checks that all arrive unchanged. Returns
-    /// their number and the connection.
+    /// Sends bytes while `goes_on` returns true, and checks that all arrive unchanged. Returns the
+    /// number of bytes, and the connection.
     pub fn carry_while(
         self,
         goes_on: impl Fn() -> bool + Send + 'static,
@@ -59,7 +60,7 @@ impl Connection {
                     }
                     out.write_all(&block).unwrap();
                     sent += block.len() as u64;
-                    // sends all the time, but leaves processor time for other work
+                    // pause between writes, to leave processor time for other work
                     thread::sleep(Duration::from_millis(1));
                 }
                 (sent, out)

@@ -1,4 +1,4 @@
-//! Reads and sends whole frames at a device.
+//! Reads and sends whole link-layer frames at a network device.
 
 use std::ffi::CString;
 use std::io;
@@ -32,7 +32,7 @@ pub fn sums_up_itself(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The frames that this socket has received so far.
+/// Reads the frames that this packet socket has received until now.
 pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
     let mut list = Vec::new();
     let mut frame = vec![0u8; 70_000];
@@ -49,8 +49,8 @@ pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
     }
 }
 
-/// A socket for whole frames of a device of this thread's namespace, of one protocol or of all
-/// (ETH_P_ALL). A read waits at most a second.
+/// Opens a packet socket for whole frames at a device of this thread's namespace, for one protocol
+/// or for all (ETH_P_ALL). A read waits for at most a second.
 pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
     let name = CString::new(device)?;
     // SAFETY: a terminated string; a new descriptor; plain data for which zero is a valid value,
@@ -70,7 +70,8 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
             tv_sec: 1,
             tv_usec: 0,
         };
-        // the kernel uses only as much of this buffer as the waiting frames need
+        // set a large receive buffer, of which the kernel uses only as much as the waiting frames
+        // need
         let room = 256i32 << 20;
         let _ = set(&raw, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room);
         if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0 {

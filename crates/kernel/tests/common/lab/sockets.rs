@@ -1,4 +1,5 @@
-//! Socket options: the congestion control, and the options with which applications inform Headway.
+//! Sets and reads socket options: the congestion control, and the options with which applications
+//! give hints to Headway.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
     choose_for(socket, control)
 }
 
-/// Like [`choose`], for a listening socket, whose accepted sockets inherit the control.
+/// Like [`choose`], but for a listening socket. Accepted sockets inherit the congestion control.
 pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     // SAFETY: a valid descriptor, a buffer and its length.
     let result = unsafe {
@@ -29,7 +30,7 @@ pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     }
 }
 
-/// The congestion control of a socket.
+/// Reads the name of a socket's congestion control.
 pub fn chosen(socket: &TcpStream) -> String {
     let mut name = [0u8; 16];
     let mut length = name.len() as libc::socklen_t;
@@ -49,7 +50,7 @@ pub fn chosen(socket: &TcpStream) -> String {
 }
 
 pub type Info = options::TcpStartupInfo;
-// the numbers of Headway's options, in the type that setsockopt() has
+// convert the numbers of Headway's options to the type that setsockopt() takes
 pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
 pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
 pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;

@@ -1,4 +1,5 @@
-//! What a flow's application announces to its sockets before they open.
+//! What a flow's application announces to its sockets before a connection opens, for example its
+//! initial rate.
 
 use crate::host::tcp::Socket;
 use crate::scenario::Flow;
@@ -27,11 +28,12 @@ impl AnnouncedMessages {
 /// What a flow's application announces about its connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
-    /// Initial rate of the side that sends more; 0: not announced.
+    /// Initial rate of the end that sends more; 0: not announced.
     initial_rate_bps: u64,
-    /// Volume of the side that sends more; 0: not announced.
+    /// Number of bytes that the end that sends more will send; 0: not announced.
     volume_bytes: u64,
-    /// Which of its messages each end announces when a connection opens; replaces `volume_bytes`.
+    /// Which messages each end announces when a connection opens. If set, this replaces
+    /// `volume_bytes`.
     each: AnnouncedMessages,
     /// Whether the application never needs more than its initial rate.
     stabilize: bool,
@@ -51,8 +53,8 @@ impl Announced {
         }
     }
 
-    /// Makes the announcement to a socket. `sends_more` tells whether it sends more than its peer;
-    /// `messages` are the sizes that it will send.
+    /// Makes the announcement to one socket. `sends_more` tells whether this socket's end sends
+    /// more than its peer; `messages` are the sizes of the messages that it will send.
     pub fn tell(
         &self,
         socket: &mut Socket,

@@ -4,10 +4,11 @@ use crate::event::EventKind;
 use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 use crate::net::Net;
 
-/// IPv4 and UDP headers.
+/// Total size of an IPv4 header and a UDP header.
 pub(super) const UDP_HEADER_BYTES: u32 = 28;
-/// TCP_TIMEWAIT_LEN of Linux. The scenario rejects paths whose delays add up to more than half of
-/// this. No packet therefore lives longer, and none can reach the next connection of a socket.
+/// Duration of TIME_WAIT (TCP_TIMEWAIT_LEN of Linux). The scenario rejects paths whose delays add
+/// up to more than half of this duration. No packet therefore lives longer, and none can reach the
+/// next connection of a socket.
 pub(super) const TIME_WAIT_NS: u64 = 60_000_000_000;
 
 /// An application. The simulator calls the methods below; an application implements those that it
@@ -16,14 +17,14 @@ pub(crate) trait Application: Send {
     /// The flow starts.
     fn started(&mut self, host: &mut Host);
 
-    /// The flow ends: the application sends nothing new. `timer` is not called any more.
+    /// The flow ends: the application sends no new data. `timer` is not called any more.
     fn stopped(&mut self, host: &mut Host);
 
-    /// A time has come that the application set with [`Host::wake`].
+    /// Called at a time that the application has set with [`Host::wake`].
     fn timer(&mut self, _host: &mut Host) {}
 
-    /// A time has come that the application set with [`Host::wake_for`]; also called after the
-    /// flow's end.
+    /// Called at a time that the application has set with [`Host::wake_for`], even after the flow's
+    /// end.
     fn timer_of(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
     /// The handshake is complete at this end.
@@ -33,10 +34,10 @@ pub(crate) trait Application: Send {
     /// completes the handshake, `established` is called first.
     fn readable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
-    /// This end's send buffer has room again, after a write that did not fit.
+    /// After a write that did not fit, this end's send buffer has room again.
     fn writable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
-    /// The connection that lasts for the whole flow, if the application has one.
+    /// Returns the connection that lasts for the whole flow, if the application has one.
     fn connection(&self) -> Option<Connection> {
         None
     }
@@ -78,14 +79,15 @@ impl Host<'_> {
         self.net.events.push(at_ns, EventKind::App, id);
     }
 
-    /// Writes at an end; TCP sends what it can.
+    /// Writes data at one end of a connection; TCP sends what the windows allow.
     pub fn write(&mut self, connection: Connection, side: Side, bytes: u64) {
         let socket = self.connections.socket(connection, side);
         socket.write(bytes);
         socket.pump(self.net);
     }
 
-    /// Writes at an end as much as its send buffer has room for; returns how much that was.
+    /// Writes data at one end of a connection, at most as much as its send buffer has room for.
+    /// Returns how many bytes were written.
     pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
         self.write(connection, side, bytes);
         bytes
@@ -105,12 +107,13 @@ impl Host<'_> {
             .connect(self.net);
     }
 
-    /// Closes an end: the application writes nothing more.
+    /// Closes one end of a connection: its application writes nothing more.
     pub fn close(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).close(self.net);
     }
 
-    /// Stops the sender at an end: data that its send buffer cannot hold is not sent.
+    /// Stops the sender at one end of a connection: data that its send buffer cannot hold is not
+    /// sent.
     pub fn stop(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).stop(self.net);
     }

@@ -17,7 +17,8 @@ use crate::scenario::App;
 pub(crate) use application::{Application, Host};
 pub(crate) use recipe::{RelaySetup, Setup};
 
-/// Creates a flow's application. If the flow has a relay, the application's connections pass it.
+/// Creates a flow's application. If the flow has a relay, all connections of the application pass
+/// through the relay.
 pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     let made = listed(setup, connections);
     match setup.relay {
@@ -26,7 +27,7 @@ pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<d
     }
 }
 
-/// Creates a flow's application, without a relay. Lists all applications.
+/// Creates the application of a flow without a relay. This function lists all applications.
 fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     match &setup.flow.app {
         App::Bulk(app) => Box::new(bulk::Bulk::new(app, setup, connections)),

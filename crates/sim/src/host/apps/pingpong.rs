@@ -1,4 +1,4 @@
-//! Small messages that are sent with exponential gaps and echoed.
+//! Small messages that are sent with exponentially distributed gaps; the peer echoes each.
 
 use super::application::{Application, Host};
 use super::recipe::{Recipe, Setup};
@@ -41,7 +41,7 @@ impl Pingpong {
         host.wake(host.net.now_ns + gap_ns);
     }
 
-    /// Server: echoes complete messages.
+    /// Server: returns an echo for each complete message.
     fn echo(&mut self, host: &mut Host) {
         let server = host.connections.socket(self.connection, Side::Responder);
         let complete = server.delivered_bytes / self.request_bytes;
@@ -52,7 +52,7 @@ impl Pingpong {
         }
     }
 
-    /// Client: records complete echoes.
+    /// Client: records each echo that has arrived completely.
     fn collect(&mut self, host: &mut Host) {
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         let complete = client.delivered_bytes / self.request_bytes;

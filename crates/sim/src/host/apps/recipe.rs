@@ -17,10 +17,11 @@ pub(crate) struct Setup<'a> {
     pub number: u32,
     /// The run's seed.
     pub seed: u64,
-    /// Route from the opener. The route with the next number leads back.
+    /// Number of the route from the opener to the responder. The route with the next number leads
+    /// back.
     pub route: u32,
     pub profile: &'static Profile,
-    /// Control of both ends; None for UDP.
+    /// Congestion control of both ends; None for UDP.
     pub control: Option<ControlInstance>,
     pub relay: Option<RelaySetup>,
     /// Whether any sender of the run sends Quick-Start requests.
@@ -30,7 +31,8 @@ pub(crate) struct Setup<'a> {
 /// What a flow's relay needs to create its sockets.
 #[derive(Clone)]
 pub(crate) struct RelaySetup {
-    /// Route from the relay to the responder. The route with the next number leads back.
+    /// Number of the route from the relay to the responder. The route with the next number leads
+    /// back.
     pub route: u32,
     pub profile: &'static Profile,
     pub control: ControlInstance,
@@ -44,7 +46,7 @@ pub(crate) struct Recipe {
     pub options: SocketOptions,
     control: ControlInstance,
     announced: Announced,
-    /// The end whose sending the trace records: the one that sends more.
+    /// The end that sends more: the trace records what it sends.
     recorded: Side,
     relay: Option<Box<RelaySetup>>,
     asks: bool,
@@ -74,7 +76,8 @@ impl Recipe {
         let (mut options, mut control) = (self.options.clone(), &self.control);
         let (mut profile, mut routes) = (self.profile, self.routes);
         if let Some(relay) = &self.relay {
-            // The two connections are opener to relay, and relay to responder.
+            // A relay splits the path into two connections: from the opener to the relay, and from
+            // the relay to the responder.
             if side == Side::Responder {
                 routes = [relay.route, relay.route + 1];
             }
@@ -91,7 +94,7 @@ impl Recipe {
         if place.relays {
             options.reading = Reading::OnDemand;
         } else if side == self.recorded {
-            // the end that sends less has the application that reads
+            // The application that reads is at the end that sends less.
             options.reading = Reading::Eager;
         }
         let goes_back = (side == Side::Responder) != place.relays;
@@ -109,7 +112,8 @@ impl Recipe {
         socket
     }
 
-    /// Creates a connection with new sockets, and announces to them what they will send.
+    /// Creates a connection with new sockets, and announces to the sockets what the application
+    /// will send.
     pub fn connection(
         &self,
         connections: &mut Connections,

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use super::application::{Application, Host};
 use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 
-/// A read that returns less than this is copied through memory. After a read that returns at least
-/// this, data goes through a pipe.
+/// The relay copies the data of a read through memory if the read returns less than this. After a
+/// read that returns at least this, data goes through a pipe.
 const COPY_BYTES: u64 = 16 << 10;
 /// Packets that fit into the pipe: one page per packet, 1 MiB in total (`--pipe-bytes` of
 /// `headwayctl pep`).
 const PIPE_PKTS: u64 = 256;
-/// Packets that one call moves from the pipe into a socket (Linux splice_to_socket).
+/// Number of packets that one call moves from the pipe into a socket (Linux splice_to_socket).
 const CALL_PKTS: u64 = 16;
 
 /// A relay's state for one direction.
@@ -32,7 +32,7 @@ struct Direction {
 /// An application whose connections pass a relay.
 pub(super) struct Relayed {
     ends: Box<dyn Application>,
-    /// State per pair of sockets and per direction, which is named by the side that sends.
+    /// State per pair of sockets and direction. A direction is named by the side that sends.
     /// Directions in their initial state are not stored.
     directions: BTreeMap<(u32, u8), Direction>,
 }
@@ -65,9 +65,9 @@ impl Relayed {
 }
 
 impl Direction {
-    /// Reads data that has arrived and writes it until the other socket has no room. The relay
-    /// holds data that this socket does not accept. While it holds data it reads nothing, so the
-    /// receive window towards the sender closes.
+    /// Reads data that has arrived at one socket, and writes it to the other until that has no
+    /// room. The relay keeps data that the other socket does not accept. Meanwhile it reads nothing
+    /// more, so the receive window that the sender sees closes.
     fn forward_data(mut self, host: &mut Host, pair: Connection, from: Side) -> Direction {
         let to = match from {
             Side::Opener => Side::Responder,

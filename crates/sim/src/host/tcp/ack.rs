@@ -25,7 +25,7 @@ impl Socket {
             return;
         }
         if p.ack < self.snd_una {
-            // The ACK is old, but its SACK blocks may be new.
+            // The acknowledgement number is old, but the SACK blocks may be new.
             let mut info = AckInfo {
                 not_duplicate: true,
                 ..AckInfo::default()
@@ -57,8 +57,8 @@ impl Socket {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
-        // The SACKed data was sent before the last transmission of the oldest packet, so the oldest
-        // packet may still arrive (tcp_clean_rtx_queue).
+        // The SACKed data was sent before the oldest packet was last sent, so the oldest packet may
+        // still arrive (tcp_clean_rtx_queue).
         info.restarts_timer = info.acked_pkts == 0
             && samples.sack_sent_ns.is_some_and(|sent_ns| {
                 let oldest = self.board.front();
@@ -105,7 +105,8 @@ impl Socket {
         is_news
     }
 
-    /// Processes an acknowledgement when no data is outstanding. Most such packets also carry data.
+    /// Processes an acknowledgement while no data is outstanding. Most packets with such an
+    /// acknowledgement also carry data.
     #[inline(always)]
     fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
         self.is_echo(p);
@@ -120,7 +121,7 @@ impl Socket {
         }
     }
 
-    /// linux-2.6: first cwnd grows, then the state machine runs and may reduce it again.
+    /// linux-2.6: first lets cwnd grow, then runs the state machine, which may reduce cwnd again.
     fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack) {
         if info.acked_pkts > 0 {
             self.arm_rto(net);
@@ -159,8 +160,8 @@ impl Socket {
             || info.dsack
             || info.ece
             || self.conn.ca_state != ca::OPEN;
-        // pkts_acked is called before the state machine, also for ACKs with SACK blocks only
-        // (tcp_clean_rtx_queue). Growth follows after it.
+        // The control's pkts_acked is called before the state machine, also for ACKs with SACK
+        // blocks only (tcp_clean_rtx_queue). cwnd grows after the state machine has run.
         if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
@@ -183,7 +184,7 @@ impl Socket {
                 info.acked_pkts > 0
             };
             if progress {
-                // tcp_cong_avoid: cwnd counts as used if it may grow
+                // tcp_cong_avoid: if cwnd may grow, it counts as used up
                 self.cwnd_stamp_ns = net.now_ns;
                 let limited = self.grows_when_acked();
                 self.grow_only(net, info.delivered(), limited);
@@ -261,7 +262,8 @@ impl Socket {
             }
             if segment.marks & EVER_RETRANS == 0 {
                 if number < prior_forward {
-                    // Never retransmitted, but arrived after later packets: the path reorders.
+                    // A packet that was never retransmitted arrived after later packets, so the
+                    // path reorders.
                     let distance = (prior_forward - number) as u32;
                     reordered = Some(reordered.unwrap_or(0).max(distance));
                 }
@@ -311,14 +313,14 @@ impl Socket {
                 }
                 let number = self.board.first - 1;
                 if self.options.sack && number < prior_sacked_end {
-                    // The original has filled a hole that was known before this ACK: the path
-                    // reorders.
+                    // A packet that was not retransmitted has filled a hole that was known before
+                    // this ACK, so the path reorders.
                     let distance = (self.board.sacked_end - number) as u32;
                     self.reordering_found(distance);
                 }
             }
-            // The echo is older than the retransmission, so the original has arrived
-            // (tcp_skb_spurious_retrans).
+            // The echoed timestamp is older than the retransmission, so the original packet has
+            // arrived (tcp_skb_spurious_retrans).
             let original = segment.marks & EVER_RETRANS != 0
                 && info.ts_ecr_ms != 0
                 && info.ts_ecr_ms < self.stamp_ms(segment.sent_ns);
@@ -341,9 +343,10 @@ impl Socket {
         }
     }
 
-    /// linux-6: transmission times feed the RTO estimator; timestamps do if a retransmission was
-    /// acknowledged (tcp_ack_update_rtt). Returns the RTT sample for the congestion control and the
-    /// minimum, taken from the packet that was delivered last; -1 without a sample.
+    /// linux-6: updates the RTO estimator from transmission times, or from timestamps if a
+    /// retransmission was acknowledged (tcp_ack_update_rtt). Returns the RTT sample for the
+    /// congestion control and the minimum, taken from the packet that was delivered last; -1
+    /// without a sample.
     fn sample_rtt_6(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
         let since_us = |sent_ns: u64| (net.now_ns - sent_ns) / 1000;
         let own = |sent_ns: Option<u64>| sent_ns.filter(|_| !info.retransmitted_acked);
@@ -365,7 +368,8 @@ impl Socket {
         i32::try_from(control_us).unwrap_or(i32::MAX)
     }
 
-    /// linux-2.6: timestamps feed the estimator; transmission times do without timestamps.
+    /// linux-2.6: updates the RTO estimator from timestamps, or from transmission times without
+    /// timestamps.
     fn sample_rtt_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) {
         if info.acked_pkts == 0 {
             return;
@@ -408,11 +412,11 @@ impl Socket {
         clock_units(time_ns / 1000, clock_us) * clock_us
     }
 
-    /// Notes that the path reorders by `distance` packets (tcp_update_reordering).
+    /// Records that the path reorders packets by up to `distance` packets (tcp_update_reordering).
     pub(super) fn reordering_found(&mut self, distance: u32) {
         if distance > self.reordering {
             self.reordering = distance.min(self.profile.max_reordering_pkts);
-            // FACK assumes that packets arrive in order.
+            // From now on without FACK, because FACK assumes that packets arrive in order.
             self.fack = false;
         }
         self.rack.reordering_seen = true;
@@ -427,12 +431,13 @@ impl Socket {
             self.undo_retrans -= 1;
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
-            // Both the original and the tail loss probe arrived: nothing was lost.
+            // Both the original packet and the tail loss probe arrived, so nothing was lost.
             self.tlp_high_seq = 0;
         }
     }
 
-    /// Handles the timer of retransmission timeouts, tail loss probes and RACK's reordering window.
+    /// Handles the retransmission timer, which also serves tail loss probes and RACK's reordering
+    /// window.
     #[inline(never)]
     pub(super) fn retransmit_timer_fired(&mut self, net: &mut Net) {
         use super::State;

@@ -1,8 +1,8 @@
 //! The results of one ACK, for loss recovery and rate samples.
 
-/// The results of one ACK. The order of the fields keeps those that most ACKs read away from bytes
-/// that are stored one by one. Compilers load such bytes four at a time, and processors stall on a
-/// load of several bytes that were just stored separately.
+/// The results of one ACK. The order of the fields avoids stalls of the processor: compilers load
+/// four bytes at a time, and a load stalls if its bytes were just stored one by one. Fields that
+/// most ACKs read are therefore apart from such bytes.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct AckInfo {
@@ -24,7 +24,8 @@ pub(super) struct AckInfo {
     pub may_be_delayed: bool,
     /// Whether the ACK moved snd_una.
     pub advanced: bool,
-    /// Whether the ACK came with data, or moved snd_una or the window. It is then no duplicate ACK.
+    /// Whether the ACK came with data, or moved snd_una or the window. Such an ACK is no duplicate
+    /// ACK.
     pub not_duplicate: bool,
     /// Whether the ACK echoes a CE mark.
     pub ece: bool,

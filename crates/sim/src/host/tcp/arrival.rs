@@ -1,5 +1,5 @@
 //! Processing of an arriving packet: the order in which the parts of the socket handle it, and how
-//! the receiving half receives the packet's data.
+//! its data reaches the receiving half.
 
 use super::receiver::AckPlan;
 use super::{Socket, State, Timer};
@@ -22,7 +22,8 @@ impl Socket {
             }
             opens = true;
         } else if p.flags & flags::SYN != 0 {
-            // The peer did not receive our ACK of its SYN-ACK (tcp_validate_incoming).
+            // A SYN-ACK that arrives again shows that the peer did not receive our ACK of it
+            // (tcp_validate_incoming).
             if self.receiver.answers_out_of_window(net.now_ns) {
                 self.send_ack(net);
             }

@@ -12,13 +12,13 @@ use crate::scenario::EcnMode;
 const QUICK_ACKS: u32 = 2;
 
 impl Socket {
-    /// Whether both ends agreed on ECN.
+    /// Whether both ends have negotiated ECN.
     pub fn uses_ecn(&self) -> bool {
         self.state == State::Established && self.ecn.has(EcnFlags::OK)
     }
 
-    /// Whether the control's header uses the ECN bits of the IP header, so that RFC 3168's ECN
-    /// cannot use them.
+    /// Whether the control's own header uses the ECN bits of the IP header, so that the connection
+    /// cannot use RFC 3168's ECN.
     fn bits_are_taken(&self) -> bool {
         self.carried.as_ref().is_some_and(|c| c.takes_ecn_bits())
     }
@@ -30,12 +30,12 @@ impl Socket {
                 || self.options.ecn[0].unwrap_or(self.profile.ecn) == EcnMode::On)
     }
 
-    /// Tells the control whether both ends agreed on ECN.
+    /// Tells the control whether both ends have negotiated ECN.
     pub(super) fn ecn_agreed(&mut self) {
         self.conn.ecn = u8::from(self.ecn.has(EcnFlags::OK));
     }
 
-    /// ECN bits of an ECN-capable packet.
+    /// The codepoint that ECN-capable packets of this socket carry.
     fn ect(&self) -> u8 {
         if self.ecn.has(EcnFlags::ECT_1) {
             bits::ECT_1
@@ -134,13 +134,14 @@ impl Socket {
         match p.ecn {
             bits::CE => {
                 self.counters.ce_marks += 1;
-                // The sender's window may be very small, so no ACK may be delayed.
+                // After a CE mark the sender's window may be very small, so no ACK may be delayed.
                 if linux_6 && !self.ecn.has(EcnFlags::DEMAND_CWR) {
                     self.receiver.requested_quick_acks = QUICK_ACKS;
                 }
                 self.ecn.set(EcnFlags::DEMAND_CWR | EcnFlags::SEEN, true);
             }
-            // Data that is not ECN-capable is a retransmission, so the sender is in trouble.
+            // On a connection with ECN, only retransmissions are not ECN-capable, so the sender has
+            // lost packets.
             bits::NOT_ECT if !linux_6 => self.receiver.requested_quick_acks = u32::MAX,
             bits::NOT_ECT if self.ecn.has(EcnFlags::SEEN) => {
                 self.receiver.requested_quick_acks = QUICK_ACKS;

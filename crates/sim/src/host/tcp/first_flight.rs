@@ -15,15 +15,16 @@ impl Socket {
         self.first_flight.as_ref().map(|flight| &flight.counts)
     }
 
-    /// Tells the startup that a transmission starts. It may choose the window of a flight.
+    /// Tells the startup that a transmission starts. The startup may then choose the window of a
+    /// first flight.
     #[cold]
     pub(super) fn start_fast(&mut self) {
         let mut usual_pkts = self.conn.cwnd_pkts;
         if self.counters.sent_pkts == 0 {
             usual_pkts = usual_pkts.min(self.profile.initial_cwnd_pkts);
         }
-        // A startup may limit its window by the peer's window. This finds the window that it would
-        // choose without that limit.
+        // A startup may limit its window by the peer's window. To find the window without that
+        // limit, call the startup with an unlimited peer window.
         let mut unbounded = Conn {
             peer_window_bytes: u32::MAX,
             ..self.conn.clone()
@@ -36,8 +37,8 @@ impl Socket {
         }
     }
 
-    /// Begins a flight. The startup itself withholds `left_out_pkts` of the window because of the
-    /// peer's window.
+    /// Records that a first flight begins. The startup itself has left out `left_out_pkts` packets
+    /// because of the peer's window.
     fn flight_begins(&mut self, window_pkts: u32, left_out_pkts: u32) {
         let (mss, unsent_bytes) = (u64::from(self.mss), self.app_unsent_bytes());
         let asked_bytes = unsent_bytes.min(u64::from(window_pkts) * mss);
@@ -56,7 +57,7 @@ impl Socket {
         self.counters.sent_pkts - self.counters.retransmits_pkts
     }
 
-    /// Called before an ACK is processed. The first ACK of a flight ends the flight.
+    /// Called before an ACK is processed. A flight ends with its first ACK.
     #[cold]
     pub(super) fn flight_acked(&mut self, ack: u64) {
         let mss = u64::from(self.mss);
@@ -108,7 +109,7 @@ impl Socket {
     /// startup raised it by more than slow start would, a flight has begun.
     #[cold]
     pub(super) fn flight_may_begin(&mut self, before_pkts: u32, acked_pkts: u32) {
-        // linux-2.6 may also grow by a packet for ACKs that were counted before
+        // linux-2.6 may also grow by one packet for ACKs that it counted before
         if self.conn.cwnd_pkts > before_pkts.saturating_add(acked_pkts + 2) {
             self.flight_begins(self.conn.cwnd_pkts, 0);
         }

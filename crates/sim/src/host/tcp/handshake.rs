@@ -5,7 +5,7 @@ use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
-    /// Starts to listen for a SYN.
+    /// Waits for a SYN, as a listening socket does.
     pub fn listen(&mut self) {
         self.state = State::Listen;
     }
@@ -13,7 +13,8 @@ impl Socket {
     /// Sends the SYN.
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
-        // tcp_connect_init: it is not known yet whether timestamps will take space in segments.
+        // tcp_connect_init: before the handshake it is not known whether timestamps will take space
+        // in segments.
         let segment_bytes = self.options.mtu_bytes - HEADER_BYTES;
         self.receiver.set_syn_window(segment_bytes, &self.options);
         self.send_syn(net);
@@ -68,7 +69,8 @@ impl Socket {
             net.send(syn, &Sacks::default());
         }
         let mut rto_us = self.rtt.rto_us();
-        // In linux-6 the timeout is unchanged: eBPF programs on a kernel cannot set it.
+        // In linux-6 the timeout of a SYN with a request stays as it is: eBPF programs on a kernel
+        // cannot set it.
         if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
@@ -77,7 +79,7 @@ impl Socket {
     }
 
     /// Processes a packet that arrives before the connection is established. Returns whether the
-    /// connection now is established and the packet must be processed further.
+    /// packet has established the connection and must be processed further.
     #[cold]
     pub(super) fn on_handshake_packet(&mut self, net: &mut Net, p: &Packet) -> bool {
         match self.state {
@@ -180,9 +182,9 @@ impl Socket {
     /// linux-6: handles a retransmitted SYN or SYN-ACK. A timestamp shows which transmission was
     /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt). Without timestamps the
     /// timeout falls back to 3 s (tcp_init_metrics; RFC 6298, 5.7). cwnd is 1 after two
-    /// retransmissions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1). It
-    /// is not reduced if the first transmission was answered, because none was lost then
-    /// (tcp_try_undo_spurious_syn).
+    /// retransmissions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1).
+    /// cwnd is not reduced if the peer answered the first transmission, because then no
+    /// transmission was lost (tcp_try_undo_spurious_syn).
     #[cold]
     fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32, timed_out: bool) {
         if ts_ecr_ms == 0 {

@@ -1,6 +1,6 @@
-//! Protocol headers at the hosts: which packets carry a control's header, what a receiver returns
-//! for arriving headers, and which control gets the feedback. The content of headers is defined in
-//! port/header.h, and by the controls' `on_send` and `on_feedback` in port/cc.h.
+//! Protocol headers at the hosts: which packets carry a control's header, which feedback a receiver
+//! returns for arriving headers, and which control gets that feedback. The content of headers is
+//! defined in port/header.h, and by the controls' `on_send` and `on_feedback` in port/cc.h.
 
 use super::state::carried::{answer_of, tcp_option_bytes, Carried};
 use super::{quick_start, Socket, State, MTU_BYTES};
@@ -13,7 +13,7 @@ use headway_algorithms::{Arrival, Carrier, Fields, ROUTERS_ABSENT};
 const TCP_OPTIONS_BYTES: u32 = 40;
 const SACK_HEAD_BYTES: u32 = 4;
 
-/// Whether a packet has room for this header in addition to those that it carries.
+/// Whether a packet has room for this header beside the headers that it already carries.
 fn has_room(packet: &Packet, info: &HeaderInfo) -> bool {
     let taken = match info.carrier {
         Carrier::IpOption => packet.ip_header() != 0,
@@ -33,7 +33,7 @@ fn attach(packet: &mut Packet, headers: &mut Headers, info: &HeaderInfo, fields:
 }
 
 impl Socket {
-    /// SACK blocks that fit in addition to headers in TCP options.
+    /// Number of SACK blocks that fit beside headers in TCP options.
     #[cold]
     pub(super) fn sack_blocks_beside_header(&self, timestamps_bytes: u32) -> usize {
         let header_bytes = self.carried.as_ref().map_or(0, |c| {
@@ -43,8 +43,8 @@ impl Socket {
         (left.saturating_sub(SACK_HEAD_BYTES) / 8) as usize
     }
 
-    /// Sends a packet with the protocol headers that are due and that fit. Quick-Start's options
-    /// come first.
+    /// Sends a packet with the protocol headers that are due and that fit in. Quick-Start's options
+    /// are added first.
     #[cold]
     pub(super) fn send_with_headers(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
         let mut headers = Headers::default();
@@ -64,7 +64,7 @@ impl Socket {
     }
 
     /// Adds the control's own header to a packet with data. If feedback to the peer uses the same
-    /// header and is pending, adds it to any packet.
+    /// header and is pending, any packet carries the header.
     fn attach_own(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
         let carried = self.carried.as_ref().expect("checked by the caller");
         let Some(own) = carried.own.filter(|own| has_room(packet, own)) else {
@@ -91,7 +91,7 @@ impl Socket {
         attach(packet, headers, own, fields);
     }
 
-    /// Adds pending feedback to any packet, if feedback has a header of its own.
+    /// If feedback has a header of its own and is pending, adds that header to any packet.
     fn attach_answer(&mut self, packet: &mut Packet, headers: &mut Headers) {
         let carried = self.carried.as_ref().expect("checked by the caller");
         let answer = carried.answers_apart().filter(|_| carried.due);
@@ -101,7 +101,7 @@ impl Socket {
         }
     }
 
-    /// Clears feedback that was sent.
+    /// Clears the pending feedback, because it was sent.
     fn answered(&mut self) {
         let carried = self.carried.as_mut().expect("it sent an answer");
         carried.held = Fields::default();
@@ -142,7 +142,7 @@ impl Socket {
         }
     }
 
-    /// Processes a packet with headers, or one that may answer a Quick-Start request.
+    /// Processes a packet that carries headers, or that may answer a Quick-Start request.
     #[cold]
     pub(super) fn headers_arrived(&mut self, net: &Net, p: &Packet) {
         self.quick_start_arrived(net, p);

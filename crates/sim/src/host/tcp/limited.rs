@@ -1,14 +1,14 @@
 //! How long limits other than cwnd held the sender back, counted as in TCP_INFO (tcpi_rwnd_limited,
 //! tcpi_sndbuf_limited; tcp_chrono_start, tcp_chrono_stop).
 //!
-//! - The peer's window limits the sender from a push that stops at the window to the next one
-//!   that does not.
+//! - The peer's window limits the sender from a transmission that stops at this window until the
+//!   next transmission that does not.
 //! - The send buffer limits the sender while all data is sent, cwnd has room and the writer waits
 //!   for memory (tcp_cwnd_validate). This limit ends when the writer is woken (tcp_check_space). A
 //!   writer that is writing does not wait.
 //! - While both limit the sender, the time counts for the buffer only.
 
-/// The limit that holds a sender back.
+/// What holds a sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LimitedBy {
     #[default]
@@ -30,7 +30,7 @@ impl LimitedTime {
         self.open += step;
     }
 
-    /// The sum in microseconds, if all intervals that are still open end now.
+    /// The sum in microseconds. Intervals that are still open count until now.
     pub fn until_us(self, now_ns: u64) -> u64 {
         ((self.ns + self.open * now_ns as i64) / 1000) as u64
     }
@@ -44,17 +44,17 @@ impl LimitedTime {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limited {
     pub(super) by: LimitedBy,
-    /// Whether the writer is writing at the moment. Data that is sent meanwhile then does not find
-    /// it waiting for memory.
+    /// Whether the writer is writing at the moment. Data that is sent during a write does not find
+    /// the writer waiting for memory.
     pub(super) writes: bool,
-    /// When a push of data last stopped at the peer's window.
+    /// When a transmission of data last stopped at the peer's window.
     stopped_ns: u64,
     pub window: LimitedTime,
     pub buffer: LimitedTime,
 }
 
 impl Limited {
-    /// From now on this limit holds the sender back.
+    /// Records that this limit holds the sender back from now on.
     #[cold]
     pub(super) fn set(&mut self, now_ns: u64, by: LimitedBy) {
         self.step(now_ns, -1);
@@ -62,7 +62,7 @@ impl Limited {
         self.step(now_ns, 1);
     }
 
-    /// Called when a push of data stops at the peer's window.
+    /// Called when a transmission of data stops at the peer's window.
     #[cold]
     pub(super) fn stops(&mut self, now_ns: u64) {
         self.stopped_ns = now_ns;
@@ -71,8 +71,8 @@ impl Limited {
         }
     }
 
-    /// Called when a push of data sent something or was limited by cwnd. Ends the limit by the
-    /// peer's window unless this push also stopped there.
+    /// Called when a transmission has sent data or was limited by cwnd. Ends the limit by the
+    /// peer's window, unless this transmission also stopped at that window.
     #[inline]
     pub(super) fn goes_on(&mut self, now_ns: u64) {
         if self.by == LimitedBy::Window && self.stopped_ns != now_ns {

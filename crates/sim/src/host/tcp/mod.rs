@@ -67,7 +67,7 @@ mod ca {
 pub enum State {
     /// The connection is not opened, or closed.
     Closed,
-    /// Waits for a SYN.
+    /// Waits for a SYN (LISTEN).
     Listen,
     /// SYN sent.
     SynSent,
@@ -77,7 +77,7 @@ pub enum State {
     Established,
 }
 
-/// What has happened at a socket since its application last asked.
+/// Events at a socket since its application last read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// The handshake is complete.
@@ -91,8 +91,8 @@ pub struct Signals {
 /// State of RACK (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    /// Among the delivered packets, the one that was sent last: its transmission time and the
-    /// sequence number after it.
+    /// Of the delivered packet that was sent last: its transmission time and the sequence number
+    /// after it.
     sent_ns: u64,
     end_seq: u64,
     rtt_us: u64,
@@ -113,9 +113,9 @@ pub struct Socket {
     state: State,
     fin_queued: bool,
     fin_sent: bool,
-    /// Whether the FIN is sent with the last data packet.
+    /// Whether the last data packet carries the FIN.
     fin_with_last_data: bool,
-    /// The application closes its end when the peer has acknowledged all data.
+    /// The application closes its end only when the peer has acknowledged all data.
     closes_when_acked: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
@@ -130,7 +130,7 @@ pub struct Socket {
     takes_samples: bool,
     /// Whether the control reads the values that the first link of the path publishes.
     reads_monitor: bool,
-    /// Whether several packets are sent as one large segment.
+    /// Whether the stack sends several packets as one large segment (segmentation offload).
     sends_large: bool,
     /// Whether the control or the startup paces whole large segments, as Linux does.
     paces_segments: bool,
@@ -138,12 +138,13 @@ pub struct Socket {
     starts_fast: bool,
     /// Whether the startup may send requests to routers in its packets.
     asks_path: bool,
-    /// Packets of the large segment that starts a transmission; 0: it has been sent.
+    /// Number of packets of the large segment with which a transmission starts; 0: that segment
+    /// has been sent.
     starting_pkts: u32,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
     /// State of the protocol header that the socket's control sends, or in which the socket returns
-    /// feedback.
+    /// feedback; most sockets have none.
     carried: Option<Box<Carried>>,
     /// Deadline for the last byte of the written data; 0: none.
     deadline_ns: u64,
@@ -153,7 +154,7 @@ pub struct Socket {
     /// The socket's flow.
     pub flow: u32,
     route: u32,
-    /// Largest payload of a data packet, without the timestamp option.
+    /// Largest payload of a data packet if it has no timestamp option.
     pub mss: u32,
     /// Timestamp echo of the latest ACK that arrived.
     last_echo_ms: u32,
@@ -163,12 +164,13 @@ pub struct Socket {
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
-    /// When the retransmission timer was armed, if its deadline must still be rounded to ticks; else NEVER.
+    /// When the retransmission timer was armed, if its deadline must still be rounded to ticks;
+    /// otherwise NEVER.
     retransmit_armed_ns: u64,
-    /// Time between a beginning millisecond of the timestamp clock and time 0.
+    /// Time from the start of a millisecond of the timestamp clock to time 0.
     clock_offset_ns: u64,
     profile: &'static Profile,
-    /// In-order application bytes received.
+    /// Number of application bytes that were received in order.
     pub delivered_bytes: u64,
     /// Number of bytes that the peer will send in total, if known.
     expected_bytes: u64,
@@ -177,7 +179,7 @@ pub struct Socket {
     receiver: Receiver,
 
     board: Scoreboard,
-    /// State shared with the congestion control. Its cwnd and ssthresh are those of the socket.
+    /// State that the socket shares with the congestion control, for example cwnd and ssthresh.
     pub conn: Conn,
     rtt: Rtt,
     rack: Rack,
@@ -206,14 +208,14 @@ pub struct Socket {
     /// Proportional rate reduction.
     prior_cwnd: u32,
     prr_delivered: u32,
-    /// Number of zero-window probes since the peer's window closed.
+    /// Number of zero-window probes sent since the peer's window closed.
     persist_backoff: u8,
     /// Number of retransmission timeouts in a row, without progress between them.
     retries: u32,
     tlp_retrans: bool,
     /// Whether F-RTO is checking the last timeout.
     frto: bool,
-    /// Whether the startup set cwnd at the start of Recovery. It then controls cwnd through
+    /// Whether the startup set cwnd when Recovery began. The startup then controls cwnd through
     /// ssthresh.
     startup_reduces: bool,
     pacing: Pacing,
@@ -221,14 +223,14 @@ pub struct Socket {
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
-    /// When the control was last told of the start of a transmission.
+    /// When the control was last told that a transmission starts.
     start_told_ns: u64,
     syn_sent_ns: u64,
     /// Timestamp of the first SYN or SYN-ACK sent.
     first_syn_ms: u32,
     /// Time from SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    /// When the application had read all expected bytes.
+    /// When the application had read all bytes that it expects.
     pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
@@ -316,8 +318,8 @@ impl Socket {
                 .control()
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
-            // If each packet has its own header, the device takes packets one by one (gso_max_segs
-            // 1).
+            // The device takes packets one by one (gso_max_segs 1), because each packet has its own
+            // protocol header.
             sends_large: profile.segments_are_large && own.is_none(),
             paces_segments: profile.segments_are_large
                 && (control.control().flags.paces() || starts_fast),

@@ -4,8 +4,8 @@ use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::Reading;
 use crate::scenario::EcnMode;
 
-/// Socket options of a flow. The fields that packets need are at the end, so that they share a
-/// cache line with the fields after them in `Socket`.
+/// Socket options of a flow. Fields that are needed for every packet are at the end, so that they
+/// share a cache line with the next fields of `Socket`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SocketOptions {
@@ -17,7 +17,7 @@ pub struct SocketOptions {
     pub receive_window_bytes: Option<u64>,
     /// Largest packet that the route takes.
     pub mtu_bytes: u32,
-    /// How the application reads.
+    /// How the application reads arrived data.
     pub reading: Reading,
     /// Seed of the run.
     pub seed: u64,
@@ -30,7 +30,7 @@ pub struct SocketOptions {
     pub willing_code: u8,
     /// Rate codes that a lying receiver adds to the rate in its Quick-Start responses.
     pub inflates_codes: u8,
-    /// Whether a lying receiver invents the nonce in its Quick-Start responses.
+    /// Whether a lying receiver sends a random nonce in its Quick-Start responses.
     pub forges_nonce: bool,
     /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     pub extra_ack: bool,
@@ -42,7 +42,7 @@ pub struct SocketOptions {
     pub timestamps: bool,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// Whether the application is called when something has happened at the socket.
+    /// Whether the application is called when data, room or a state change occurs at the socket.
     pub interactive: bool,
 }
 

@@ -1,18 +1,20 @@
 //! Pacing: how a socket spaces packets if its control or startup asks for it. linux-2.6 spaces
-//! packets or bursts, as the papers' timers did; linux-6 spaces large segments.
+//! packets or bursts, as the timers of the papers' patched kernels did; linux-6 spaces large
+//! segments.
 
 use super::{Socket, Timer};
 use crate::net::Net;
 
 impl Socket {
-    /// linux-2.6: returns whether a packet has to wait. If it has to wait, this arms the timer;
-    /// otherwise this counts the packet as sent.
+    /// linux-2.6: returns whether the next packet has to wait. If so, arms the pacing timer;
+    /// otherwise counts the packet as sent.
     #[inline(never)]
     pub(super) fn pacing_waits(&mut self, net: &mut Net) -> bool {
         let rate = self.conn.pacing_rate_bytes_per_s;
         let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
         let chunk_pkts = self.conn.pacing_chunk_pkts;
-        // If the pacing plan is old, its unsent packets are not sent as a burst.
+        // If the present plan is old, the packets that it did not send are not made up for by a
+        // burst.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
             let (next_ns, before_ns) = (self.pacing.next_ns, self.pacing.interval_ns);
@@ -63,11 +65,11 @@ impl Socket {
     }
 
     /// linux-6, if the control or the startup may pace: returns whether the next large segment has
-    /// to wait (tcp_pacing_check). If it has to wait, this arms the timer. After pacing has ended,
-    /// the gap after the last paced packet still applies, as in the kernel (port/bpf/control.h).
+    /// to wait (tcp_pacing_check). If so, arms the pacing timer. After pacing has ended, the gap
+    /// after the last paced packet still applies, as in the kernel (port/bpf/control.h).
     pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
-        // The gap counts from the last transmission of any kind. Paced transmissions have already
-        // set `next_ns`.
+        // The gap counts from the last transmission, even from one that was not paced. Paced
+        // transmissions have already set `next_ns`.
         self.pacing.next_ns = self.pacing.next_ns.max(self.last_sent_ns);
         let at_ns = self.pacing.next_ns;
         if at_ns <= net.now_ns {
@@ -77,9 +79,9 @@ impl Socket {
         true
     }
 
-    /// Called after a segment of `pkts` packets was sent. The next segment waits for the time that
-    /// this segment takes at the pacing rate. The delay with which this segment was sent is
-    /// subtracted, up to half of that time (tcp_update_skb_after_send).
+    /// Called after a segment of `pkts` packets was sent. The next segment must wait as long as
+    /// sending this segment takes at the pacing rate. If pacing sent this segment late, the
+    /// lateness is subtracted, up to half of that time (tcp_update_skb_after_send).
     pub(super) fn segment_sent(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);

@@ -7,8 +7,8 @@ use super::scoreboard::{HEAD, PUSH};
 use super::{Pending, Socket, Timer};
 use crate::net::Net;
 
-/// Largest number of doublings of the probe interval that are counted (tcp_retries2). MAX_DOUBLINGS
-/// doublings lead from the shortest timeout past the longest one (tcp_probe0_when).
+/// How many doublings of the probe interval are counted (tcp_retries2). MAX_DOUBLINGS doublings of
+/// the shortest timeout exceed the longest one (tcp_probe0_when).
 const MAX_COUNTED: u8 = 15;
 const MAX_DOUBLINGS: u8 = 10;
 
@@ -34,8 +34,8 @@ impl Socket {
     }
 
     /// Sends a zero-window probe when the persist timer has fired. If the peer's window has room
-    /// for a part of the next segment, this part is sent; otherwise an empty segment from before
-    /// the window, which elicits an ACK.
+    /// for a part of the next segment, the probe is this part. Otherwise it is an empty segment
+    /// with a sequence number before the window, which elicits an ACK.
     #[cold]
     pub(super) fn persist_timer_fired(&mut self, net: &mut Net) {
         if self.board.packets_out() > 0 || !self.waits_to_send() {

@@ -10,14 +10,14 @@ use crate::scenario::EcnMode;
 pub enum Detection {
     /// Forward acknowledgement: packets more than `reordering` below the highest SACK are lost.
     Fack,
-    /// RACK-TLP (RFC 8985): by transmission time, with tail loss probes.
+    /// RACK-TLP (RFC 8985): losses are detected by transmission time, with tail loss probes.
     RackTlp,
 }
 
 /// How cwnd is reduced to ssthresh in recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// cwnd shrinks by one packet for every second ACK.
+    /// Rate halving: cwnd shrinks by one packet for every second ACK.
     RateHalving,
     /// Proportional rate reduction (RFC 6937) as in Linux.
     Prr,
@@ -26,7 +26,7 @@ pub enum Reduction {
 /// How a stack counts data in its send buffers.
 #[derive(Debug)]
 pub struct SendBufferRule {
-    /// Bytes per full segment when the buffer is sized to two windows.
+    /// Bytes of memory that a full segment counts when the buffer is sized to two windows.
     pub per_mss_bytes: u64,
     /// Memory of an sk_buff in bytes, not counting its data.
     pub overhead_bytes: u64,
@@ -103,8 +103,8 @@ pub static PROFILES: [Profile; 2] = [
         counts_acks: true,
         // tcp_metrics.c keeps the socket's initial cwnd of 2 unless the route has a cached RTT.
         initial_cwnd_pkts: 2,
-        // the papers' hosts had HZ 1000: a tick is about the transmission time of a packet on their
-        // paths
+        // the papers' hosts had HZ 1000, so a tick was about the transmission time of a packet on
+        // their paths
         ticks: false,
         clock_us: 1000,
         initial_rto_us: 3_000_000,
@@ -119,10 +119,10 @@ pub static PROFILES: [Profile; 2] = [
         buffer_bytes: 87_380,
         max_buffer_bytes: 4 << 20,
         window_part: 192,
-        // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208. The buffer is
-        // twice the window of a busy sender, up to 4 MiB, so the writer always has unsent data in
-        // the buffer. The papers' hosts had buffers larger than their paths' bandwidth-delay
-        // products.
+        // tcp_new_space counts for each segment the MSS (1460 bytes), MAX_TCP_HEADER (176), 16
+        // bytes, and an sk_buff of about 208 bytes. The buffer is twice the window of a busy
+        // sender, up to 4 MiB, so the writer always has unsent data in the buffer. The papers'
+        // hosts had buffers larger than their paths' bandwidth-delay products.
         send_buffer: SendBufferRule {
             per_mss_bytes: 1860,
             overhead_bytes: 400,
@@ -157,8 +157,9 @@ pub static PROFILES: [Profile; 2] = [
         buffer_bytes: 131_072,
         max_buffer_bytes: 6 << 20,
         window_part: 128,
-        // tcp_sndbuf_expand: MSS, header and shared info rounded up to 2048, an sk_buff of 256. An
-        // sk_buff without data takes 832 bytes (tcp_stream_alloc_skb; ss on 6.18).
+        // tcp_sndbuf_expand counts for each segment the MSS, header and shared info, rounded up to
+        // 2048 bytes, and an sk_buff of 256 bytes. An sk_buff without data takes 832 bytes
+        // (tcp_stream_alloc_skb; ss on 6.18).
         send_buffer: SendBufferRule {
             per_mss_bytes: 2304,
             overhead_bytes: 832,

@@ -53,8 +53,8 @@ impl Socket {
         })
     }
 
-    /// Bytes by which Quick-Start options shorten the next packet's payload, beyond the room that
-    /// its route leaves for them.
+    /// Bytes by which Quick-Start options shorten the next packet's payload, after the space that
+    /// the route's MTU already leaves for them.
     #[cold]
     pub(super) fn quick_start_bytes(&self) -> u32 {
         let response = self.response_is_due();
@@ -69,8 +69,8 @@ impl Socket {
             .is_some_and(|q| q.response.is_some())
     }
 
-    /// Whether the result of the last request must be reported: it is known, has reached the
-    /// startup, and has not been reported.
+    /// Whether the sender must report the rate of its last request: the result is known, the
+    /// startup has seen it, and no report has been sent.
     fn report_is_due(&self) -> bool {
         self.quick_start.as_ref().is_some_and(|q| {
             q.host.report_due != 0
@@ -95,7 +95,7 @@ impl Socket {
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 
-    /// Adds the Quick-Start options that are due and that fit to a packet that is sent now.
+    /// Adds to a packet that is being sent those Quick-Start options that are due and that fit.
     pub(super) fn attach_quick_start(
         &mut self,
         net: &Net,
@@ -145,8 +145,8 @@ impl Socket {
         };
     }
 
-    /// Whether a report of the approved rate is due, now or once the startup has the result of the
-    /// request.
+    /// Whether a report of the approved rate is due now, or will be due when the startup has seen
+    /// the result of the request.
     fn has_report(&self) -> bool {
         self.quick_start
             .as_ref()
@@ -177,7 +177,7 @@ impl Socket {
         };
         if code > 0 {
             self.counters.qs_grants += 1;
-            // rate codes are powers of two, so the granted rate may exceed the requested one: the
+            // rate codes are powers of two, so routers may grant more than was requested: the
             // application uses no more than it requested
             self.conn.granted_rate_bytes_per_s = match self.conn.asked_rate_bytes_per_s {
                 0 => rate_bytes_per_s(code),
@@ -249,7 +249,7 @@ impl Socket {
         host.failure().map(QsFailure::name)
     }
 
-    /// Whether the packet from `seq` to `end` carried the Quick-Start request.
+    /// Whether the packet with the sequence numbers `seq` to `end` carried the Quick-Start request.
     pub(super) fn carried_request(&self, seq: u64, end: u64) -> bool {
         self.quick_start
             .as_ref()

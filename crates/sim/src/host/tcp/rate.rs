@@ -1,6 +1,6 @@
 //! Delivery-rate samples for the controls that use them (Linux tcp_rate.c; Cheng, Cardwell,
-//! Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The values noted when a packet
-//! is sent are stored separately from the scoreboard; only sockets of such controls have them.
+//! Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The values that are recorded
+//! when a packet is sent are stored outside the scoreboard, and only for sockets of such controls.
 
 use super::ack_info::AckInfo;
 use super::scoreboard::{Segment, SACKED};
@@ -11,7 +11,8 @@ use rand_core::RngCore;
 
 impl Socket {
     /// Starts the rate samples when the connection opens. The first flight counts as
-    /// application-limited, because tcp_sendmsg checks for this limit before it queues data.
+    /// application-limited, because tcp_sendmsg checks whether data is lacking before it queues new
+    /// data.
     pub(super) fn rates_begin(&mut self, net: &Net) {
         if let Some(rates) = &mut self.rates {
             rates.delivered_ns = net.now_ns;
@@ -35,7 +36,7 @@ impl Socket {
         }
     }
 
-    /// Notes the transmission of packet `number`.
+    /// Records that packet `number` is sent.
     #[inline(never)]
     pub(super) fn stamp_sent(&mut self, net: &Net, number: u64) {
         if let Some(rates) = &mut self.rates {
@@ -44,7 +45,7 @@ impl Socket {
         }
     }
 
-    /// Processes the removal of the oldest packet from the scoreboard.
+    /// Removes the record of the oldest packet, which the scoreboard removes now.
     #[inline(never)]
     pub(super) fn stamp_acked(&mut self, segment: &Segment) {
         if let Some(rates) = &mut self.rates {

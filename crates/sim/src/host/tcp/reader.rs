@@ -15,8 +15,8 @@ use crate::net::Net;
 const OUT_OF_WINDOW_GAP_NS: u64 = 500_000_000;
 
 impl Receiver {
-    /// Whether the window's right edge advances. Only in this case does the kernel itself
-    /// acknowledge more than a segment immediately; otherwise the reader sends the ACK
+    /// Whether the window's right edge advances. Only then does the kernel itself acknowledge more
+    /// than one segment immediately; otherwise the reader's call sends the ACK
     /// (__tcp_ack_snd_check).
     pub(super) fn edge_advances(&mut self) -> bool {
         self.reader.is_none() && !self.is_linux_6()
@@ -51,14 +51,14 @@ impl Receiver {
     pub(super) fn read_position(&self) -> (u64, u64) {
         match &self.reader {
             Some(reader) => (reader.copied, reader.waiting_bytes(self.rcv_nxt)),
-            // Tuning follows the first packet of a call. An application that reads everything finds
-            // more than one when a packet has filled a hole.
+            // The receive window is tuned when a call has read its first packet. A call that reads
+            // everything finds several packets if one of them has filled a hole.
             None if self.is_linux_6() => (self.packet_end, self.rcv_nxt - self.packet_end),
             None => (self.rcv_nxt, 0),
         }
     }
 
-    /// Whether an old or unusable segment is answered now, given the rate limit
+    /// Whether the rate limit allows an ACK now that answers an old or unusable segment
     /// (tcp_oow_rate_limited).
     pub(super) fn answers_out_of_window(&mut self, now_ns: u64) -> bool {
         if self.is_linux_6()
@@ -72,7 +72,7 @@ impl Receiver {
         true
     }
 
-    /// Notes the sequence number after the peer's FIN.
+    /// Records the sequence number after the peer's FIN.
     pub(super) fn fin_ends(&mut self, end: u64) {
         if let Some(reader) = &mut self.reader {
             reader.fin_end = end;
@@ -128,7 +128,8 @@ impl Socket {
         bytes
     }
 
-    /// Frees the memory of what a call has read, and sends an ACK if one is due (tcp_cleanup_rbuf).
+    /// Frees the memory of the data that a call has read, and sends an ACK if one is due
+    /// (tcp_cleanup_rbuf).
     fn after_read(&mut self, net: &mut Net, freed: u64) {
         self.receiver.unread_memory_bytes -= freed;
         self.receiver.edge_is_current = false;
@@ -154,7 +155,7 @@ impl Socket {
         }
     }
 
-    /// Notes when the application has read all expected bytes.
+    /// Records the time if the application has now read all bytes that it expects.
     #[inline]
     pub(super) fn note_done(&mut self, net: &Net) {
         if self.read_bytes() == self.expected_bytes {
@@ -179,7 +180,7 @@ impl Socket {
         }
     }
 
-    /// Performs one of the regular calls of the reader.
+    /// Makes the regular reader read now.
     #[cold]
     pub(super) fn reader_timer_fired(&mut self, net: &mut Net) {
         let Some(reader) = &mut self.receiver.reader else {

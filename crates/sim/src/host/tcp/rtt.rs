@@ -4,8 +4,8 @@
 
 use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
 
-/// Converts a time to units of a clock. The clocks in use are constants here, so that processors
-/// need not divide.
+/// Converts a time to units of a clock. The units in use are constants in this function, so that
+/// the compiler can avoid divisions.
 pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     match clock_us {
         1 => us,
@@ -14,8 +14,8 @@ pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     }
 }
 
-/// The estimator. It works in the stack's clock units, so that a millisecond clock truncates as in
-/// the kernel.
+/// The RTT estimator. It computes in units of the stack's clock, so that a clock of milliseconds
+/// truncates as in the kernel.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     clock_us: u64,
@@ -25,10 +25,11 @@ pub struct Rtt {
     mdev_x4: i64,
     mdev_max: i64,
     var: i64,
-    /// Sequence number whose acknowledgement ends the window over which the variance is a maximum.
+    /// Sequence number whose acknowledgement ends the window over which the largest variance is
+    /// used.
     window_end: u64,
     rto_us: u64,
-    /// Number of times that the timeout was doubled.
+    /// How often the timeout has been doubled without progress in between.
     backoff: u32,
     /// Smallest RTT sample in microseconds.
     pub min_us: u32,
@@ -96,7 +97,7 @@ impl Rtt {
         (self.srtt_x8 as u64 * self.clock_us) >> 3
     }
 
-    /// The timeout, including backoff.
+    /// The retransmission timeout, with its doublings.
     pub fn rto_us(&self) -> u64 {
         self.rto_us
             .saturating_mul(1 << self.backoff.min(20))

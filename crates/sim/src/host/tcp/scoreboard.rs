@@ -15,7 +15,7 @@ pub const EVER_RETRANS: u8 = 8;
 pub const PUSH: u8 = 16;
 /// Mark of the first packet of an sk_buff.
 pub const HEAD: u8 = 32;
-/// Mark of a packet at whose end the writer has pushed (tcp_mark_push).
+/// Mark of a packet at whose end the writer has set PSH (tcp_mark_push).
 pub const PUSHED: u8 = 64;
 /// Marks of the data itself. Retransmission and loss do not change them.
 const OF_DATA: u8 = PUSH | HEAD | PUSHED;
@@ -33,8 +33,8 @@ pub struct Segment {
     pub fin: bool,
     /// Time of the last transmission.
     pub sent_ns: u64,
-    /// `snd_nxt` at the last retransmission: a SACK beyond it shows that the retransmission was
-    /// lost.
+    /// `snd_nxt` at the last retransmission of this segment: a SACK beyond it shows that the
+    /// retransmission was lost.
     pub retrans_nxt: u64,
 }
 
@@ -56,7 +56,7 @@ impl Segment {
 #[repr(C)]
 pub struct Scoreboard {
     segments: Ring<Segment>,
-    /// Number of the first segment.
+    /// Number of the oldest segment.
     pub first: u64,
     /// Number of packets marked SACKED; without SACK, number of duplicate ACKs.
     pub sacked_out: u32,
@@ -79,8 +79,8 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Notes a transmission. Older entries of acknowledged segments are removed here, because
-    /// nothing else removes them on a connection without losses.
+    /// Records a transmission. Also removes older entries of acknowledged segments, which nothing
+    /// else removes on a connection without losses.
     #[inline]
     pub fn transmitted(&mut self, number: u64, now_ns: u64) {
         while self.by_time.front().is_some_and(|t| t.0 < self.first) {
@@ -101,12 +101,12 @@ impl Scoreboard {
         (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
 
-    /// Distance of the highest SACKed segment from the first (fackets_out).
+    /// Distance of the highest SACKed segment from the oldest one (fackets_out).
     pub fn forward(&self) -> u32 {
         self.sacked_end.saturating_sub(self.first) as u32
     }
 
-    /// One more than the number of the last segment.
+    /// The number after that of the last segment.
     pub fn end(&self) -> u64 {
         self.first + self.segments.len() as u64
     }
@@ -152,8 +152,8 @@ impl Scoreboard {
         }
     }
 
-    /// If an sk_buff has more packets after its first one was acknowledged, moves the HEAD mark to
-    /// the next packet (tcp_trim_head).
+    /// After an sk_buff's first packet was acknowledged, moves the HEAD mark to its next packet, if
+    /// it has one (tcp_trim_head).
     #[inline]
     fn pass_head_on(&mut self) {
         match self.segments.front_mut() {
@@ -174,7 +174,8 @@ impl Scoreboard {
 
     /// Number of the segment that contains or follows `seq`.
     fn number_at(&self, seq: u64) -> u64 {
-        // Most segments have the same length: guess, then search nearby.
+        // Most segments have equal length: start at the place that this suggests, then search
+        // nearby.
         let Some(front) = self.segments.front() else {
             return self.first;
         };
@@ -203,8 +204,8 @@ impl Scoreboard {
         let before = std::mem::take(&mut self.seen);
         for (i, &(start, end)) in blocks.iter().enumerate().take(4) {
             self.seen[i] = (start, end);
-            // Skip the part that a block of the previous ACK with the same start has already
-            // marked.
+            // Skip the part of the block that the previous ACK's block with the same start has
+            // already marked.
             let from = before
                 .iter()
                 .filter(|s| s.0 == start && s.1 <= end)
@@ -273,7 +274,7 @@ impl Scoreboard {
         self.lost_out = 0;
     }
 
-    /// The next lost segment without a retransmission in flight.
+    /// The next segment that is marked lost and has no retransmission in flight.
     pub fn next_to_retransmit(&mut self) -> Option<u64> {
         let mut number = self.retransmit_from.max(self.first);
         while let Some(segment) = self.get(number) {
@@ -287,7 +288,8 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment was retransmitted; `mark` is PUSH if it ended a large segment, else 0.
+    /// Records that a segment was retransmitted. `mark` is PUSH if the segment ended a large
+    /// segment, otherwise 0.
     pub fn note_retransmission(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
         if let Some(segment) = self.get_mut(number) {
             let was = segment.marks;

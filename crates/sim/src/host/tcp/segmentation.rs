@@ -14,7 +14,8 @@ const RATE_SHIFT: u32 = 10;
 const RATE_PERCENT: (u64, u64) = (200, 120);
 /// Largest size of a large segment in bytes: 64 KiB minus room for headers.
 pub(super) const LARGEST_BYTES: u64 = 65_216;
-/// Short paths get larger segments: up to LARGEST_BYTES more, halved for every 2^9 us of RTT.
+/// On short paths large segments are larger: by up to LARGEST_BYTES more, halved for every 2^9 us
+/// of RTT.
 const RTT_SHIFT: u32 = 9;
 /// Smallest size of a large segment, in packets. The first value is Linux's (tcp_min_tso_segs). The
 /// second is for a startup that may send a request in a data packet, because an option does not fit
@@ -59,14 +60,14 @@ impl Socket {
         if self.longer_for_short_path() == 0
             && brought < (((smallest + 1) * mss) << RATE_SHIFT) * srtt_us
         {
-            // Shortcut without a division: the rate gives less than one packet more than the
-            // smallest segment has.
+            // Shortcut that avoids a division: the rate gives less than one packet more than the
+            // smallest large segment.
             return smallest as u32;
         }
         self.segment_of_rate(brought / srtt_us, smallest)
     }
 
-    /// Bytes by which a large segment is larger on a short path.
+    /// Bytes by which a large segment is larger because the path is short.
     fn longer_for_short_path(&self) -> u64 {
         let halvings = self.rtt.min_us >> RTT_SHIFT;
         if halvings < u32::BITS {
@@ -76,14 +77,14 @@ impl Socket {
         }
     }
 
-    /// Packets of a large segment at a rate in payload bytes per second.
+    /// Number of packets of a large segment at a rate in payload bytes per second.
     fn segment_of_rate(&self, rate: u64, least_pkts: u64) -> u32 {
         let bytes = (rate >> RATE_SHIFT) + self.longer_for_short_path();
         (bytes.min(LARGEST_BYTES) / u64::from(self.mss)).max(least_pkts) as u32
     }
 
-    /// Packets of the large segment that starts now, given the available bytes. `whole` allows full
-    /// packets only. The result is at most half of cwnd.
+    /// Number of packets of the large segment that starts now, if this many bytes are available.
+    /// `whole` allows full packets only. The result is at most half of cwnd.
     pub(super) fn segment_pkts(&self, largest_pkts: u32, bytes: u64, whole: bool) -> u32 {
         let cwnd = self.conn.cwnd_pkts;
         let free = cwnd - self.board.in_flight();
@@ -133,8 +134,9 @@ impl Socket {
         (head_bytes > mss && !fits).then_some(head_bytes)
     }
 
-    /// Whether cwnd is the limit for a sender whose sk_buff waits: cwnd leaves less room than the
-    /// peer's window, and not more than the segment at the head needs (tcp_tso_should_defer).
+    /// Whether cwnd and not the peer's window holds back a sender whose sk_buff waits: cwnd leaves
+    /// less room than the peer's window, and no more than the segment at the head needs
+    /// (tcp_tso_should_defer).
     pub(super) fn cwnd_holds_back(&self, head_bytes: u64, room_bytes: u64) -> bool {
         let free_pkts = u64::from(self.conn.cwnd_pkts - self.board.in_flight());
         let free_bytes = free_pkts * u64::from(self.mss);

@@ -56,8 +56,8 @@ impl Socket {
     }
 
     /// Sends a packet. With `PLAIN` it has neither ECN nor protocol headers. The packet is built as
-    /// the argument of the call that stores it. No code takes its address before that, so the
-    /// compiler writes it into the slab field by field instead of copying it.
+    /// the argument of the call that stores it. Its address is not taken before, so the compiler
+    /// writes the fields directly into the slab instead of copying the packet.
     #[inline(always)]
     fn emit_as<const PLAIN: bool>(
         &mut self,
@@ -120,7 +120,7 @@ impl Socket {
         self.timers[Timer::Ack as usize].deadline_ns = net.now_ns;
     }
 
-    /// Sends a due ACK that no data packet has carried.
+    /// Sends a pure ACK if an ACK is due and no data packet has carried it.
     pub(super) fn acknowledge_if_owed(&mut self, net: &mut Net) {
         if self.timers[Timer::Ack as usize].deadline_ns <= net.now_ns {
             self.send_ack(net);
@@ -175,13 +175,13 @@ impl Socket {
         let out_before = self.board.packets_out();
         let mut limited = false;
         let mut closed = false;
-        // Computed only when something can be sent: most ACKs that a receiver gets do not lead to
-        // that.
+        // Computed only when something can be sent, because most ACKs that arrive do not release
+        // data.
         let mut largest = 0;
-        // Number of packets of the current large segment: in total, left to send, and sent.
+        // Number of packets of the current large segment: all, left to send, and sent so far.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
-        // Whether this segment starts a transmission. The size of such a segment was decided
-        // separately.
+        // Whether a transmission starts with this segment. The size of the first segment was
+        // decided separately.
         let mut starts = false;
         let by_segment = !PLAIN && self.paces_segments;
         loop {
@@ -296,12 +296,12 @@ impl Socket {
             self.segment_sent(net, gone);
         }
         if self.snd_nxt != before || limited {
-            // cwnd also counts as used up if the last packet fitted exactly.
+            // cwnd also counts as used up if the last packet used it exactly.
             limited |= self.board.in_flight() >= self.conn.cwnd_pkts;
             self.validate_cwnd(net, limited);
         }
         if self.snd_nxt != before {
-            // A reordering timer keeps running (tcp_event_new_data_sent).
+            // RACK's reordering timer keeps running (tcp_event_new_data_sent).
             let goes_on = matches!(self.pending, Some(Pending::Rto | Pending::Reorder));
             self.schedule_probe_after(net, out_before == 0 || !goes_on);
         } else if closed && out_before == 0 && self.pending.is_none() {
@@ -326,12 +326,13 @@ impl Socket {
         !self.options.nodelay && !is_closed && self.small_end > self.snd_una
     }
 
-    /// Sends a new segment. `small` tells whether it has less data than options leave room for
-    /// (tcp_minshall_update with mss_now).
+    /// Sends a new segment. `small` tells whether the segment has less data than its options leave
+    /// room for (tcp_minshall_update with mss_now).
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
-        // A packet that extends beyond the end of a push carries PSH for it (tcp_grow_skb).
+        // A packet that contains the end of a push carries PSH, even if it extends beyond that end
+        // (tcp_grow_skb).
         let pushed = self.buffer.take_pushes(end).is_some();
         let rides = !fin && self.fin_with_last_data && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);

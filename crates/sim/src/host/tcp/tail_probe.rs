@@ -11,9 +11,9 @@ impl Socket {
         self.schedule_probe_after(net, false)
     }
 
-    /// Like `schedule_probe`. `sets_timeout` tells that the caller would otherwise have armed the
-    /// RTO first. A probe replaces the RTO immediately. The RTO is therefore armed first only if no
-    /// probe follows, or if arming it adds an event, which keeps the order of events.
+    /// Arms a tail loss probe like `schedule_probe`. With `sets_timeout`, Linux would first arm the
+    /// RTO and then replace it by the probe. The RTO is armed here only if no probe follows, or if
+    /// arming it adds an event: this keeps the order of events.
     pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
         if !self.uses_rack
             || self.board.packets_out() == 0
@@ -27,7 +27,7 @@ impl Socket {
         }
         let srtt_us = self.rtt.srtt_us();
         let mut timeout_us = if srtt_us > 0 {
-            // Allow for the delayed ACK of a single packet.
+            // With a single packet in flight, allow for the delay of its ACK.
             2 * srtt_us
                 + if self.board.packets_out() == 1 {
                     200_000

@@ -1,12 +1,13 @@
-//! The hosts' coarse clock. Linux counts idle times in ticks (jiffies), as the number of ticks that
-//! begin in them. It rounds timeouts up to whole ticks (usecs_to_jiffies). Its timers fire at
-//! ticks; long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick
-//! together, as namespaces of one kernel do. The run's seed determines the phase.
+//! The hosts' coarse clock. Linux measures an idle time as the number of clock ticks (jiffies) that
+//! begin in it. It rounds timeouts up to whole ticks (usecs_to_jiffies). Its timers fire at ticks;
+//! long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick together, as
+//! namespaces of one kernel do. The run's seed determines the phase.
 
 use crate::rng::{stream, Purpose};
 use rand_core::RngCore;
 
-/// The tick of all profiles that have one. As it is constant, processors need not divide.
+/// The length of a tick, the same in all profiles that model ticks. As it is constant, the compiler
+/// can avoid divisions.
 pub(super) const TICK_NS: u64 = 4_000_000;
 
 /// Timers of fewer ticks than this have a resolution of one tick. Timers of fewer than eight times
@@ -14,8 +15,8 @@ pub(super) const TICK_NS: u64 = 4_000_000;
 const FINEST_TICKS: u64 = 63;
 const COARSER: u64 = 8;
 
-/// When a timer fires that is set now for `at_ns`. It never fires early. Its time is rounded up to
-/// whole ticks, and it fires at the first tick after that (calc_index).
+/// Computes when a timer fires that is set now for `at_ns`. A timer never fires early: its time is
+/// rounded up to whole ticks, and it fires at the first tick after that (calc_index).
 #[inline]
 pub(super) fn fires_ns(now_ns: u64, at_ns: u64, since_tick_ns: u64) -> u64 {
     let wait_ticks = at_ns.saturating_sub(now_ns).div_ceil(TICK_NS);
@@ -49,8 +50,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Shortest and longest real duration of a timer of `timeout_ms`, set at every moment of a
-    /// second.
+    /// For tests: the shortest and the longest time that a timer of `timeout_ms` really takes, if
+    /// it is set at all moments of a second.
     fn takes_ms(timeout_ms: u64) -> (f64, f64) {
         let took = (0..10_000u64).map(|i| {
             let now_ns = 5_000 * MS + i * 100_000 + 1;

@@ -41,7 +41,7 @@ impl Socket {
                 }
             }
             _ => {
-                // tcp_tsq_write: when pacing lets a socket send, lost packets are sent first
+                // tcp_tsq_write: when the pacing timer fires, lost packets are sent first
                 if self.paces_segments && self.board.lost_out > self.board.retrans_out {
                     self.retransmit_queue(net);
                 }

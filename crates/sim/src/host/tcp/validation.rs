@@ -17,8 +17,8 @@ impl Socket {
         self.transmission_starts(net, idle_ns);
     }
 
-    /// The cwnd part of `after_idle`. A window update for waiting data has it too
-    /// (tcp_ack_update_window).
+    /// Reduces cwnd after an idle time; a part of `after_idle`. A window update for waiting data
+    /// has the same effect (tcp_ack_update_window).
     pub(super) fn restart_if_idle(&mut self, net: &mut Net) {
         let (idle, timeout) = self.idle_and_timeout(net, self.last_sent_ns);
         if self.snd_nxt > 1 && idle > timeout && !self.takes_samples {
@@ -38,8 +38,8 @@ impl Socket {
         }
     }
 
-    /// The time since `then_ns`, and the retransmission timeout, both in the unit in which this
-    /// stack compares them.
+    /// Returns the time since `then_ns` and the retransmission timeout, both in the unit in which
+    /// this stack version compares them.
     fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
         let timeout_ns = self.rtt.rto_us() * 1000;
         if !self.profile.ticks {
@@ -52,7 +52,7 @@ impl Socket {
         )
     }
 
-    /// Called when data is sent while nothing was in flight. The control learns of this start when
+    /// Called when data is sent while nothing was in flight. The control is told of this start when
     /// the first large segment is sent. The size of that segment was decided before
     /// (tcp_event_data_sent).
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
@@ -64,8 +64,8 @@ impl Socket {
 
     /// Tells the control that data is sent while nothing is in flight. This includes data that an
     /// ACK of everything outstanding releases, and retransmissions after everything was lost
-    /// (tcp_event_data_sent). linux-2.6 has the rule, too (tcp_transmit_skb), but its traces stay as
-    /// they are.
+    /// (tcp_event_data_sent). Linux 2.6 also has this rule (tcp_transmit_skb). The profile linux-2.6
+    /// does not model it, so that its traces do not change.
     #[cold]
     #[inline(never)]
     pub(super) fn tell_start_once(&mut self, net: &mut Net) {
@@ -104,7 +104,7 @@ impl Socket {
         }
     }
 
-    /// Validates cwnd after sending.
+    /// Validates cwnd after a transmission.
     pub(super) fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
         self.limited.goes_on(net.now_ns);
         let out = self.board.packets_out();
@@ -138,7 +138,7 @@ impl Socket {
             && !self.takes_samples
             && self.unused_for_a_timeout(net)
         {
-            // The application did not fill the window for a whole RTO.
+            // The application has not filled the window for a whole RTO.
             let used = self.cwnd_used.max(self.restart_cwnd_pkts());
             if used < self.conn.cwnd_pkts {
                 self.conn.ssthresh_pkts = self.current_ssthresh();

@@ -25,7 +25,7 @@ const LEAST_SEGMENT_BYTES: u32 = 68;
 const IP_HEADER_BYTES: u32 = 20;
 
 impl Socket {
-    /// Writes data for the application, which waits if the buffer has no room. `pump` sends the
+    /// Writes data for the application. The write waits if the buffer has no room. `pump` sends the
     /// data.
     pub fn write(&mut self, bytes: u64) {
         self.note_app_limited();
@@ -73,7 +73,7 @@ impl Socket {
         self.send_fin(net);
     }
 
-    /// Whether the application has closed its end.
+    /// Whether the application has closed this end.
     pub(crate) fn has_closed(&self) -> bool {
         self.buffer.closing
     }
@@ -91,13 +91,13 @@ impl Socket {
         bytes
     }
 
-    /// Unsent bytes that the application has written or is writing. As on a kernel, eBPF programs
-    /// that are called for a write also count the rest of that write.
+    /// Unsent bytes that the application has written or is writing. The rest of a write counts,
+    /// because on a kernel the eBPF programs that run at a write count it, too.
     pub(super) fn app_unsent_bytes(&self) -> u64 {
         self.buffer.app_end.saturating_sub(self.snd_nxt.max(1))
     }
 
-    /// Unsent bytes in the buffer.
+    /// Number of unsent bytes in the send buffer.
     pub(super) fn unsent_bytes(&self) -> u64 {
         self.write_end.saturating_sub(self.snd_nxt.max(1))
     }
@@ -128,7 +128,7 @@ impl Socket {
         self.buffer.limits
     }
 
-    /// Whether the application does not fill the window, because no writer waits
+    /// Whether the application does not fill the window: no writer waits for room
     /// (tcp_cwnd_application_limited checks SOCK_NOSPACE).
     pub(super) fn writer_leaves_window_unused(&self) -> bool {
         if self.buffer.limits {
@@ -237,8 +237,8 @@ impl Socket {
         self.unsent_bytes() >= u64::from(self.buffer.goal_bytes)
     }
 
-    /// Writes as long as the buffer has room. With large sk_buffs it fills only the first one;
-    /// `run_writer` continues.
+    /// Writes as long as the send buffer has room. If sk_buffs have several packets, it fills only
+    /// the first one; `run_writer` continues.
     fn fill(&mut self) {
         let end = self.buffer.app_end;
         if self.fills_large() {
@@ -272,8 +272,8 @@ impl Socket {
         self.write_end = self.buffer.app_end.min(self.write_end + goal);
     }
 
-    /// Runs a writer of large sk_buffs until no room is left. What the windows allow is sent
-    /// meanwhile (tcp_sendmsg_locked).
+    /// Runs a writer that fills large sk_buffs until the send buffer has no room. What the windows
+    /// allow is sent meanwhile (tcp_sendmsg_locked).
     #[inline(never)]
     pub(super) fn run_writer(&mut self, net: &mut Net) {
         let end = self.buffer.app_end;
@@ -335,8 +335,8 @@ impl Socket {
         }
     }
 
-    /// All data from this sequence number on is pushed, because half of the peer's largest window
-    /// was written since the last push (forced_push).
+    /// The sequence number from which on all data is pushed, because half of the peer's largest
+    /// window was written since the last push (forced_push).
     fn forced_push_from(&self) -> u64 {
         self.buffer.pushed_end + u64::from(self.buffer.max_window_bytes) / 2
     }
@@ -349,7 +349,7 @@ impl Socket {
         let new_end = end.min(self.write_end.max(full));
         let pushes = &mut self.buffer.unsent_pushes;
         if new_end > self.write_end && pushes.back() == Some(&self.write_end) {
-            // The last sk_buff, which had been pushed, gets more data.
+            // The last sk_buff had PSH at its end and now gets more data.
             pushes.pop_back();
             if !is_new_call {
                 pushes.push_back(new_end);
@@ -375,8 +375,8 @@ impl Socket {
             self.push_pending(net);
             return;
         }
-        // Assumes that the writer has already written everything that it will write before the push
-        // is forced.
+        // The code assumes that the writer has already written all that it will write before the
+        // next forced push.
         let until = (self.forced_push_from() + 1).saturating_sub(goal);
         let segments = if starts {
             1
@@ -407,7 +407,7 @@ impl Socket {
         true
     }
 
-    /// Whether a third of the buffer is free (sk_stream_min_wspace).
+    /// Whether at least a third of the send buffer is free (sk_stream_min_wspace).
     fn has_room(&self) -> bool {
         let limit = self.buffer.limit_bytes;
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
@@ -449,8 +449,7 @@ impl Socket {
     fn writer_writes(&mut self, net: &mut Net) {
         self.buffer.woken = false;
         self.writer_waits = false;
-        // The writer's next call begins (tcp_sendmsg_locked). At this point all data may already be
-        // sent.
+        // The writer's next call begins (tcp_sendmsg_locked). All data may already be sent by then.
         self.note_app_limited();
         let before = self.write_end;
         self.fill();

@@ -1,5 +1,5 @@
 //! The counters of a link: packets, bytes, the queue over time, and how long the queue was full.
-//! They are recorded as counters and rows of the trace, or summed up for a digest.
+//! They become rows of the trace, or are summed up for a digest.
 
 use super::counters::Watch;
 use super::{Drop, Link, Offer};
@@ -8,7 +8,7 @@ use crate::trace::record::Tables;
 use headway_algorithms::LinkView;
 
 impl Link {
-    /// Removes packets from the queue that have departed by `now_ns`.
+    /// Removes the packets from the queue that have left by `now_ns`.
     #[inline(always)]
     pub fn drain(&mut self, now_ns: u64, tables: &mut Tables) {
         while let Some(&(depart_ns, ip_bytes)) = self.queue.front() {

@@ -50,8 +50,8 @@ impl Link {
     }
 
     /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call
-    /// this after each [`Offer::Held`](super::Offer::Held) and at the time that the last call
-    /// returned, until it returns [`Turn::Over`].
+    /// this after each [`Offer::Held`](super::Offer::Held) and then at each time that a call has
+    /// returned, until a call returns [`Turn::Over`].
     pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
         self.drain(now_ns, tables);
         let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {

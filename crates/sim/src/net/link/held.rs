@@ -3,10 +3,10 @@
 use super::offer::Disturbance;
 use std::collections::VecDeque;
 
-/// A packet that waits.
+/// A packet that the link holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Number by which the caller identifies the packet.
+    /// Number by which the link's caller identifies the packet.
     pub id: u32,
     pub ip_bytes: u32,
     pub flow: u64,
@@ -24,8 +24,8 @@ pub(super) struct Held {
     pkts: u32,
     /// Time at which the link asked to be called next, to send a held packet.
     pub turn_ns: Option<u64>,
-    /// Random delays and duplications that were drawn for the packets held for routers, in order.
-    /// None if the discipline decides at the head of the queue.
+    /// Random delays and duplications, drawn for the packets that are held because of routers, in
+    /// the order of these packets. None if the discipline decides at the head of the queue.
     pub disturbances: Option<VecDeque<Disturbance>>,
 }
 
@@ -59,7 +59,7 @@ impl Held {
         self.pkts
     }
 
-    /// Sizes of the packets at the heads.
+    /// Size of the packet at the head of each sub-queue.
     pub fn heads(&self) -> &[u32] {
         &self.heads
     }
@@ -72,7 +72,7 @@ impl Held {
         self.pkts += 1;
     }
 
-    /// Takes the packet at the head of a sub-queue.
+    /// Removes and returns the packet at the head of a sub-queue.
     pub fn take(&mut self, queue: usize) -> Option<Waiting> {
         let packet = self.queues[queue].pop_front()?;
         self.heads[queue] = self.queues[queue].front().map_or(0, |next| next.ip_bytes);

@@ -35,19 +35,19 @@ pub use wire::Wire;
 /// A link between routers: a queue, the wire behind it, and random loss, delay and duplication.
 pub struct Link {
     wire: Wire,
-    /// Decides when the wire sends; only if the link's rate or delay changes during the run.
+    /// Decides when the wire sends packets; None if rate and delay are constant.
     service: Option<Box<Service>>,
     discipline: QueueInstance,
     routers: Option<Box<Routers>>,
     drop_ip_options: bool,
-    /// What the link does to ECN.
+    /// What the link does to ECN bits and to SYNs that request ECN.
     pub ecn: EcnPath,
     view: LinkView,
     /// Packets that are held because the discipline decides at the head of the queue, or because
     /// routers want to see them leave.
     held: Option<Box<Held>>,
-    /// Departure time and size of each packet that waits or is in transmission. Held packets are
-    /// not in it.
+    /// Departure time and size of each packet that waits or is in transmission, without held
+    /// packets.
     queue: Ring<(u64, u32)>,
     queue_bytes: u32,
     number: u32,
@@ -140,7 +140,7 @@ impl Link {
         self.routers.as_ref().is_some_and(|r| r.depart_too())
     }
 
-    /// Shows the routers a packet that leaves because of [`Link::take`].
+    /// Shows the routers a held packet that [`Link::take`] lets leave.
     pub(crate) fn depart(&mut self, packet: &mut Offered, tables: &mut Tables) {
         if let Some(routers) = &mut self.routers {
             routers.depart(&self.view, packet, tables);
@@ -167,7 +167,7 @@ impl Link {
         self.routers.as_ref()?.next_ns()
     }
 
-    /// Calls the routers whose time has come. Returns when the next call is due.
+    /// Calls the routers that have asked to be called by now. Returns when the next call is due.
     pub(crate) fn tick(&mut self, now_ns: u64, tables: &mut Tables) -> Option<u64> {
         self.drain(now_ns, tables);
         self.view.now_ns = now_ns;
@@ -208,7 +208,7 @@ impl Link {
         }
     }
 
-    /// Makes changes of rate and delay count from `origin_ns` instead of 0.
+    /// From now on, times of rate and delay changes count from `origin_ns` instead of 0.
     pub fn begin_at(&mut self, origin_ns: u64) {
         if let Some(service) = &mut self.service {
             service.begin_at(origin_ns);
@@ -237,7 +237,8 @@ impl Link {
         self.offer_as::<true>(now_ns, packet, tables)
     }
 
-    /// [`Link::offer`] for links that are not [`Link::is_fast_path`], kept out of the hot path.
+    /// Offers a packet, as [`Link::offer`] does, to a link that is not [`Link::is_fast_path`]. This
+    /// code is kept out of the hot path.
     #[inline(never)]
     pub(crate) fn offer_slow_path(
         &mut self,

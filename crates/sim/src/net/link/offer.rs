@@ -15,7 +15,7 @@ pub enum Drop {
     Early = 2,
     /// The packet had IP options, on a link that carries none.
     Options = 3,
-    /// The packet asked for ECN, on a link that drops such SYNs.
+    /// The packet is a SYN that requests ECN, and the link drops such SYNs.
     EcnSyn = 4,
 }
 
@@ -29,11 +29,12 @@ pub struct Offered<'a> {
     pub ecn: u8,
     /// Identification of the packet's IP header, as in [`crate::net::packet::Packet::ip_id`].
     pub ip_id: u16,
-    /// The packet's flow.
+    /// Number of the flow that the packet belongs to.
     pub flow: u32,
-    /// The route, which is one direction of a flow.
+    /// Number of the packet's route. A route is one direction of a flow.
     pub route: u32,
-    /// The socket that receives the packet. It distinguishes connections of the same sender.
+    /// Number of the socket that receives the packet. It distinguishes connections of the same
+    /// sender.
     pub to: u32,
     /// Whether the packet opens a connection.
     pub opens: bool,
@@ -61,8 +62,8 @@ impl Offered<'_> {
         }
     }
 
-    /// The fields of the header `info`, if the packet carries it. If the header is carried in the
-    /// ECN bits, they are decoded into `bits`.
+    /// The fields of the packet's header `info`, if the packet carries that header. If the ECN bits
+    /// carry it, they are decoded into `bits`.
     pub(crate) fn header<'a>(
         &'a mut self,
         info: &HeaderInfo,
@@ -98,7 +99,7 @@ fn sender_of(route: u32) -> u64 {
 pub struct Disturbance {
     /// Extra delay of the packet.
     pub late_ns: u64,
-    /// Extra delay of the packet's copy; None if the packet is not duplicated.
+    /// Extra delay of the packet's duplicate; None if the packet is not duplicated.
     pub copy_late_ns: Option<u64>,
 }
 
@@ -110,14 +111,14 @@ pub enum Offer {
         depart_ns: u64,
         /// When the packet arrives at the far end of the link.
         arrive_ns: u64,
-        /// Whether the packet was marked CE.
+        /// Whether the link marked the packet CE.
         mark: bool,
         /// The packet's ECN bits after the link has treated it.
         ecn: u8,
     },
     /// The link holds the packet until [`Link::take`](super::Link::take) sends or drops it.
     Held {
-        /// Whether the packet was marked CE.
+        /// Whether the link marked the packet CE.
         mark: bool,
         /// The packet's ECN bits after the link has treated it.
         ecn: u8,
@@ -136,17 +137,17 @@ pub enum Turn {
         depart_ns: u64,
         /// When the packet arrives at the far end of the link.
         arrive_ns: u64,
-        /// Whether the packet was marked CE.
+        /// Whether the link marked the packet CE.
         mark: bool,
     },
-    /// The link dropped a packet. Call again for the next packet.
+    /// The link dropped the packet at the head of its queue. Call again for the next packet.
     Dropped {
         /// The packet's number.
         id: u32,
         /// The reason.
         reason: Drop,
     },
-    /// The link sends nothing before this time. Call again then.
+    /// The link sends nothing before this time. Call again at this time.
     At(u64),
     /// The link has nothing to send, or a call is already due later.
     Over,

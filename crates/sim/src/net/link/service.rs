@@ -23,7 +23,7 @@ enum Kind {
     Opportunities(Opportunities),
 }
 
-/// A periodic sequence of delivery opportunities, and its position.
+/// The periodic delivery opportunities of a Mahimahi trace, and how far they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Opportunities {
     /// Times of the opportunities within one period, sorted.
@@ -31,7 +31,8 @@ struct Opportunities {
     period_ns: u64,
     /// Number of the next unused opportunity, counted over all periods.
     next: u64,
-    /// Time of the opportunity that was used last, and how many bytes it can still deliver.
+    /// Time of the opportunity that was used last, and how many bytes that opportunity can still
+    /// deliver.
     open_ns: u64,
     left_bytes: u32,
 }
@@ -55,7 +56,7 @@ impl Service {
         }
     }
 
-    /// Makes times of the variation count from `origin_ns`, and starts it over.
+    /// From now on, times of the variation count from `origin_ns`; the variation starts over.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
         match &mut self.kind {
@@ -70,7 +71,7 @@ impl Service {
         match &self.kind {
             Kind::Steps { steps, at } => {
                 let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
-                // most often the step of the previous packet applies, or the one after it
+                // in most cases the step of the previous packet still applies, or the step after it
                 let from = if steps[*at].start_ns <= elapsed_ns {
                     *at
                 } else {
@@ -87,8 +88,9 @@ impl Service {
         }
     }
 
-    /// When transmission of the next packet begins, as known at `now_ns`: when the wire is free and
-    /// the link is up, or at the opportunity that takes the packet's first byte.
+    /// When transmission of the next packet begins, as far as is known at `now_ns`: when the wire
+    /// is free and the link is up, or in a trace at the opportunity that sends the packet's first
+    /// byte.
     pub fn begin_ns(&self, wire: &Wire, now_ns: u64) -> u64 {
         let ready_ns = now_ns.max(wire.busy_until_ns);
         let elapsed_ns = ready_ns.saturating_sub(self.origin_ns);
@@ -107,14 +109,14 @@ impl Service {
         }
     }
 
-    /// Sends a packet that is ready at `now_ns`, after all packets before it. Returns when it has
-    /// left and when it arrives. A packet never overtakes another, even if the delay decreases.
+    /// Sends a packet that is ready at `now_ns`, after all earlier packets. Returns when the packet
+    /// has left and when it arrives. A packet never overtakes another, even if the delay decreases.
     pub fn serve(&mut self, wire: &mut Wire, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
         let mut delay_ns = wire.delay_ns;
         let depart_ns = match &mut self.kind {
             Kind::Steps { steps, at } => {
                 let ready_ns = now_ns.max(wire.busy_until_ns);
-                // before time 0 a link has the rate and delay of its first step
+                // before the first step, a link has the rate and delay of that step
                 let early = ready_ns < self.origin_ns && steps[0].rate_bps > 0;
                 let origin_ns = if early { ready_ns } else { self.origin_ns };
                 let start_ns = ready_ns.saturating_sub(origin_ns);
@@ -137,14 +139,15 @@ impl Service {
     }
 }
 
-/// When the last bit of a packet leaves whose transmission may begin at `start_ns`, and the step
-/// that applies then. `at` is the index at which the search begins and ends.
+/// Returns when the last bit leaves of a packet whose transmission may begin at `start_ns`, and
+/// which step applies then. `at` is the index of the step where the search begins; it is set to
+/// that of the result.
 fn transmit(steps: &[Step], at: &mut usize, start_ns: u64, ip_bytes: u32) -> (u64, Step) {
     let mut now_ns = start_ns;
     while steps.get(*at + 1).is_some_and(|s| s.start_ns <= now_ns) {
         *at += 1;
     }
-    // in units of bits times 10^9, so that rate times nanoseconds is exact
+    // the unit is 10^-9 bits, so that rate times nanoseconds is exact
     let mut rest = u128::from(ip_bytes) * 8_000_000_000;
     loop {
         let step = steps[*at];
@@ -178,7 +181,7 @@ impl Opportunities {
         }
     }
 
-    /// When the first byte is sent of a packet that is ready at `now_ns`.
+    /// When the first byte of a packet is sent that is ready at `now_ns`.
     fn first_byte_ns(&self, now_ns: u64) -> u64 {
         if self.left_bytes > 0 && now_ns <= self.open_ns {
             return self.open_ns;
@@ -201,8 +204,8 @@ impl Opportunities {
         period * n + index
     }
 
-    /// Sends a packet that is ready at `now_ns`; returns when its last byte is sent. What an
-    /// opportunity has left serves only packets that were ready when the opportunity came.
+    /// Sends a packet that is ready at `now_ns`; returns when its last byte is sent. The unused
+    /// part of an opportunity serves only packets that were ready when the opportunity came.
     fn take(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         if now_ns > self.open_ns {
             self.left_bytes = 0;
@@ -245,7 +248,8 @@ mod tests {
 
     #[test]
     fn a_packet_that_spans_a_change_of_rate_is_sent_at_both_rates() {
-        // a packet has 12000 bits: 1 ms at 8 Mbit/s leaves 4000, which take 4 ms more at 1 Mbit/s
+        // a packet has 12000 bits: 1 ms at 8 Mbit/s sends 8000 bits and leaves 4000, which take 4
+        // ms more at 1 Mbit/s
         let steps = steps("0,8000000,0\n1000000,1000000,7\n");
         let (end_ns, step) = transmit(&steps, &mut 0, 0, 1500);
         assert_eq!((end_ns, step.delay_ns), (5 * MS, 7));
@@ -291,8 +295,8 @@ mod tests {
         let times: Vec<u64> = [500, 500, 1000, 1000, 500]
             .map(|bytes| o.take(0, bytes) / MS)
             .to_vec();
-        // the third packet begins at the opportunity of 10 ms and ends at that of 20 ms, which has
-        // 1000 bytes left
+        // the third packet begins in the opportunity at 10 ms and ends in the one at 20 ms, which
+        // can then deliver 1000 bytes more
         assert_eq!(times, [10, 10, 20, 20, 30]);
     }
 

@@ -1,7 +1,7 @@
 //! A wire: rate and delay. Links have a wire behind their queue; the access links of hosts are a
 //! wire only.
 
-/// A wire's rate and delay, and the time at which the packets sent so far will have left.
+/// A wire's rate and delay, and when all packets sent so far will have left.
 #[derive(Clone, Copy)]
 pub struct Wire {
     /// Nanoseconds per byte, if that is a whole number, so that packets need no division. Otherwise
@@ -30,7 +30,7 @@ impl Wire {
         }
     }
 
-    /// Sends a packet that is ready at `now_ns`, after all packets before it. Returns when its last
+    /// Sends a packet that is ready at `now_ns`, after all earlier packets. Returns when its last
     /// bit has left.
     #[inline(always)]
     fn depart(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
@@ -43,13 +43,13 @@ impl Wire {
         self.busy_until_ns
     }
 
-    /// Like `depart`, but returns when the packet arrives at the far end.
+    /// Sends a packet like `depart`, but returns when it arrives at the far end.
     #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
 
-    /// Like `depart`, but also returns when the packet arrives at the far end.
+    /// Sends a packet like `depart`, and returns when it leaves and when it arrives at the far end.
     #[inline]
     pub(super) fn serve(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
         let depart_ns = self.depart(now_ns, ip_bytes);

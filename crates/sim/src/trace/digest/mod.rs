@@ -32,7 +32,7 @@ impl Held {
     }
 }
 
-/// What the digest sums up about a sender.
+/// What the digest computes from the states of a sender.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     last_ns: u64,
@@ -54,7 +54,7 @@ impl Sender {
     }
 }
 
-/// Counters of a flow, read at a checkpoint.
+/// Counters of a flow that are read at a checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtCheckpoint {
     pub sent_pkts: u64,
@@ -115,7 +115,7 @@ impl Digest {
         }
     }
 
-    /// Takes back the last reduction of a sender, which the sender has undone.
+    /// Called when a sender has undone its last reduction: does not count that reduction any more.
     pub fn undo(&mut self, flow: u32) {
         let sender = &mut self.senders[flow as usize];
         if sender.backoffs > 0 {
@@ -152,8 +152,8 @@ impl Digest {
         self.delivered_bytes.push(delivered);
     }
 
-    /// Counters of a flow over the part of the run that the digest sums up, and some over the whole
-    /// run.
+    /// Counters of a flow over the part of the run that the digest covers; some counters cover the
+    /// whole run.
     pub fn flow(&mut self, flow: u32, end_ns: u64, end: AtCheckpoint) -> FlowCounts {
         let number = flow as usize;
         let (sender, before) = (&mut self.senders[number], self.before[number]);
@@ -199,7 +199,7 @@ pub struct FlowCounts {
     pub srtt_us: Option<f64>,
     /// Mean over time.
     pub cwnd_pkts: Option<f64>,
-    /// When ssthresh was first finite, counted over the whole run; null if never.
+    /// When the sender's ssthresh first became finite, over the whole run; null if never.
     pub finite_ns: Option<u64>,
 }
 
@@ -209,23 +209,23 @@ pub struct FlowTotals {
     /// Counters of the part of the run that the digest sums up.
     #[serde(flatten)]
     pub counts: FlowCounts,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub name: String,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub control: Option<String>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub startup: Option<String>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub first_packet_ns: Option<u64>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub last_packet_ns: Option<u64>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub unique_bytes: u64,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub done_ns: Option<u64>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
-    /// As in the flow's summary.
+    /// As the field of this name in [`FlowSummary`](crate::trace::FlowSummary).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_flight: Option<FirstFlights>,
 }
@@ -249,7 +249,7 @@ pub struct RouterTotals {
     pub counters: BTreeMap<&'static str, u64>,
 }
 
-/// A link over the part of the run that the digest sums up.
+/// Sums of a link over the part of the run that the digest covers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkTotals {
     /// Name of the link, as in the run's summary.
@@ -277,6 +277,6 @@ pub struct Totals {
     pub flows: Vec<FlowTotals>,
     /// Recorded links.
     pub links: Vec<LinkTotals>,
-    /// Null without UDP flows.
+    /// Sums over UDP datagrams; null without UDP flows.
     pub udp: Option<UdpTotals>,
 }

@@ -2,8 +2,8 @@
 //!
 //! Sums are integers, so means and standard deviations are exact. Below [`EXACT_BELOW`] each value
 //! has its own bucket; above, buckets are less than 0.05 % wide. A bucket remembers the last value
-//! added to it. The error of a quantile is therefore at most 0.05 %. It is 0 if values are further
-//! apart than a bucket is wide, as queue lengths of large packets are.
+//! added to it. The error of a quantile is therefore at most 0.05 %. A quantile is exact if values
+//! are further apart than a bucket is wide, as with queue lengths of large packets.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 const SUB_BITS: u32 = 11;
 /// Values below this have buckets of their own.
 pub const EXACT_BELOW: u64 = 2 << SUB_BITS;
-/// Tolerance for sums of shares, which may be slightly below 1 because of rounding.
+/// Tolerance for a sum of fractions that should be 1, which rounding may make slightly smaller.
 const HAIR: f64 = 1e-12;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,8 @@ struct Bucket {
     value: u64,
 }
 
-/// Values with weights: a signal over time, or samples of weight 1.
+/// Values with weights: a signal over time, where a value's weight is its duration, or samples of
+/// weight 1.
 #[derive(Clone, Debug)]
 pub struct Spread {
     buckets: Vec<Bucket>,
@@ -72,7 +73,7 @@ fn bucket_of(value: u64) -> usize {
 }
 
 impl Spread {
-    /// Adds a value that counts `weight` times, or lasts for that long.
+    /// Adds a value with a weight: how often it occurs, or how long it lasts.
     #[inline]
     pub fn add(&mut self, value: u64, weight: u64) {
         if weight == 0 {

@@ -1,7 +1,7 @@
-//! Requests and responses. Exchanges are stored in columns. Those of a connection follow each
-//! other, and an exchange can also wait for one on another connection. A connection is created when
-//! it is due and frees its sockets after TIME_WAIT, so that memory grows with the number of open
-//! connections, not with the length of the run (`opening`).
+//! Requests and responses. Exchanges are stored in columns. The exchanges of a connection take
+//! place one after the other, and an exchange can also wait for an exchange on another connection.
+//! A connection is created at its start time and frees its sockets after TIME_WAIT, so that memory
+//! grows with the number of open connections, not with the length of the run (`opening`).
 
 mod opening;
 mod waiting;
@@ -18,7 +18,7 @@ pub(super) struct Exchanges {
     opening: Opening,
     /// Start time of each session, in the order of the sessions.
     start_ns: Vec<u64>,
-    /// Per session: one more than the index of its last exchange.
+    /// For each session, the index after its last exchange.
     ends: Vec<u32>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
@@ -49,7 +49,7 @@ struct Turn {
     first: u32,
     /// Index of the current exchange, or of the next one between two exchanges.
     exchange: u32,
-    /// One more than the index of the connection's last exchange.
+    /// The index after the connection's last exchange.
     end: u32,
     phase: Phase,
     /// Bytes that the server must have received before it answers.
@@ -105,7 +105,8 @@ impl Exchanges {
         Self::new(opening, spec, setup)
     }
 
-    /// Creates the application from a file of exchanges, whose connections open when they are due.
+    /// Creates the application from a file of exchanges, whose connections open at their start
+    /// times.
     pub fn of_file(spec: &app::Exchanges, setup: &Setup) -> Self {
         let mut made = Self::new(Opening::WhenDue, &spec.columns, setup);
         made.deadlines_ns = spec.deadline_ns.clone();
@@ -172,7 +173,8 @@ impl Exchanges {
         let now_ns = host.net.now_ns;
         let mut at_ns = now_ns + think_ns;
         if self.opening == Opening::Persistent && turn.exchange < turn.end {
-            // Every session has an exchange, so this finds the session that begins here.
+            // Every session has at least one exchange, so this search finds the session that begins
+            // with this exchange.
             let session = self.ends.partition_point(|&end| end <= turn.exchange);
             if self.first_of(session) == turn.exchange {
                 at_ns = at_ns.max(self.start_ns[session]);

@@ -1,5 +1,5 @@
-//! Opens connections and frees their sockets. This module has the order of the sessions. The parent
-//! module has what happens on a connection.
+//! Opens connections in the order of the sessions, and frees their sockets. The parent module
+//! handles what happens on an open connection.
 
 use super::waiting::Opening;
 use super::{Exchanges, Phase, Turn};
@@ -13,7 +13,7 @@ impl Exchanges {
         self.ends[..session].last().copied().unwrap_or(0)
     }
 
-    /// Opens the connections that are due.
+    /// Opens the connections whose start time has come.
     pub(super) fn open_due(&mut self, host: &mut Host) {
         loop {
             let session = self.opened;
@@ -28,7 +28,7 @@ impl Exchanges {
         }
     }
 
-    /// Opens the connection of the next session that has none yet.
+    /// Opens a connection for the next session that has none yet.
     pub(super) fn open_next(&mut self, host: &mut Host) {
         if !self.stopped && self.opened < self.ends.len() {
             self.open(host, self.opened);
@@ -85,7 +85,7 @@ impl Exchanges {
         host.connect(connection);
     }
 
-    /// Starts the exchanges that wait for the end of `exchange`.
+    /// Starts the exchanges that waited for the end of `exchange`.
     pub(super) fn start_dependents(&mut self, host: &mut Host, exchange: u32) {
         let Some(waiting) = &mut self.waiting else {
             return;
@@ -100,7 +100,7 @@ impl Exchanges {
                 self.note_due(session);
                 continue;
             }
-            // A linear search: few connections are open at a time.
+            // A linear search is fast enough, because few connections are open at a time.
             let blocked = self.turns.iter().position(|turn| {
                 turn.phase == Phase::Blocked && turn.exchange == next && turn.end > next
             });
@@ -111,7 +111,7 @@ impl Exchanges {
         self.open_when_due(host);
     }
 
-    /// Notes that a connection now waits only for its start time.
+    /// Records that a connection now waits only for its start time.
     fn note_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
         if let Some(waiting) = &mut self.waiting {
@@ -119,7 +119,8 @@ impl Exchanges {
         }
     }
 
-    /// Opens the connections that are due, and schedules a call of `timer` for the next one.
+    /// Opens the connections whose start time has come, and schedules a call of `timer` for the
+    /// next one.
     pub(super) fn open_when_due(&mut self, host: &mut Host) {
         let now_ns = host.net.now_ns;
         while let Some(waiting) = &mut self.waiting {
@@ -143,7 +144,7 @@ impl Exchanges {
         }
     }
 
-    /// Starts the flow. Start times of the file count from now.
+    /// Starts the flow. The start times in the file are counted from now.
     pub(super) fn begin_file(&mut self, host: &mut Host) {
         for start_ns in &mut self.start_ns {
             *start_ns += host.net.now_ns;

@@ -9,14 +9,15 @@ use std::collections::BinaryHeap;
 pub(super) enum Opening {
     /// A single connection lasts for the whole flow; its sockets are not freed.
     One,
-    /// A connection opens when the one before closes.
+    /// Connections follow each other: each opens when the previous one closes.
     InTurn,
     /// Each connection opens at its session's start.
     AtStarts,
     /// A single connection opens with the flow. Sessions, which have start times, share it in turn.
     Persistent,
     /// Each connection opens at its start time, counted from the flow's start. If its first
-    /// exchange waits for another exchange, the connection does not open before that one is over.
+    /// exchange waits for another exchange, the connection does not open before that other exchange
+    /// is over.
     WhenDue,
 }
 
@@ -38,7 +39,7 @@ impl Waiting {
         }
     }
 
-    /// Whether this exchange waits for another one that is not over.
+    /// Whether this exchange waits for another exchange that is not over yet.
     pub fn blocks(&self, exchange: u32) -> bool {
         self.order.blocks(exchange)
     }

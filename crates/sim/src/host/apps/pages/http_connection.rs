@@ -10,8 +10,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Largest payload of an HTTP/2 frame by default (RFC 9113, 6.5.2).
 const FRAME_BYTES: u64 = 16_384;
 
-/// Size of the HTTP/2 frame with a response's head. nginx writes this frame before any data of the
-/// response (ngx_http_v2_header_filter); the size is that of the head of a response with a file.
+/// Size of the HTTP/2 HEADERS frame of a response. nginx writes this frame before any data of the
+/// response (ngx_http_v2_header_filter); the size is that of the header fields of a response with a
+/// file.
 const HEAD_BYTES: u64 = 130;
 
 /// An object that was requested, and the time of the request.
@@ -30,27 +31,27 @@ pub(super) struct HttpConnection {
     pub waiting: u32,
     /// When the browser last used the connection.
     pub used_ns: u64,
-    /// Whether the connection's sockets are freed.
+    /// Whether the connection's sockets have been freed for another connection.
     pub is_over: bool,
     requested_bytes: u64,
     sent_bytes: u64,
-    /// Requests in flight, each with the number of bytes that the server has received when the
-    /// request is complete.
+    /// Requests in flight, each with the total number of bytes that the server will have received
+    /// on the connection when the request is complete.
     asked: VecDeque<(u64, RequestedObject)>,
     /// Requests that the server processes, ordered by the time at which it will answer.
     serving: BinaryHeap<Reverse<(u64, RequestedObject)>>,
     /// HTTP/2 responses with bytes left to send, the current one first.
     answering: VecDeque<(u64, RequestedObject)>,
-    /// Bytes of the responses' heads that are not written yet.
+    /// Bytes of the responses' HEADERS frames that are not written yet.
     heads_bytes: u64,
     /// Bytes left in the current response's frame.
     frame_bytes: u64,
     written_bytes: u64,
-    /// Responses in flight, each with the number of bytes that the browser has received when the
-    /// response is complete.
+    /// Responses in flight, each with the total number of bytes that the browser will have received
+    /// on the connection when the response is complete.
     coming: VecDeque<(u64, RequestedObject)>,
     answered: u32,
-    /// Time since which the connection is idle, as the server sees it.
+    /// Since when the connection has been idle at the server.
     idle_ns: Option<u64>,
     has_left: bool,
     server_closed: bool,
@@ -92,7 +93,7 @@ impl HttpConnection {
         self.asked.push_back((self.requested_bytes, asked));
     }
 
-    /// Browser: sends the requests made since the last call, together. The first call opens the
+    /// Browser: sends all requests made since the last call, in one write. The first call opens the
     /// connection.
     pub fn send(&mut self, host: &mut Host) {
         let bytes = self.requested_bytes - self.sent_bytes;
@@ -142,7 +143,7 @@ impl HttpConnection {
                         self.heads_bytes += head_bytes;
                         self.write_heads(host);
                     } else {
-                        // The server writes an HTTP/1 response as a whole.
+                        // The server writes an HTTP/1 response with a single write.
                         self.answering.push_back((bytes, asked));
                         self.frame_bytes = u64::MAX;
                         self.take(bytes);
@@ -155,13 +156,14 @@ impl HttpConnection {
         self.write_heads(host);
         let left_bytes: u64 = self.answering.iter().map(|(left, _)| left).sum();
         if self.heads_bytes == 0 && left_bytes > 0 {
-            // One call offers all frames. The socket accepts what its send buffer has room for.
+            // One write offers the data of all frames. The socket accepts as much as its send
+            // buffer has room for.
             let taken_bytes = self.offer(host, left_bytes);
             self.take(taken_bytes);
         }
     }
 
-    /// Server: writes the heads of its responses, which precede all data.
+    /// Server: writes the HEADERS frames of its responses. They precede all response data.
     fn write_heads(&mut self, host: &mut Host) {
         if self.heads_bytes == 0 {
             return;
@@ -171,8 +173,8 @@ impl HttpConnection {
         self.written_bytes += taken_bytes;
     }
 
-    /// Server: offers bytes to the socket and returns how many it accepted; 0 while an earlier write
-    /// waits.
+    /// Server: offers bytes to the socket. Returns how many bytes the socket accepted, or 0 while
+    /// an earlier write still waits for room.
     fn offer(&self, host: &mut Host, bytes: u64) -> u64 {
         let server = host
             .connections
@@ -185,7 +187,7 @@ impl HttpConnection {
     }
 
     /// Server: records that the socket accepted these bytes. HTTP/2 responses take turns: one frame
-    /// of each, then one frame of the next.
+    /// of each response, then one frame of the next.
     fn take(&mut self, taken_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {
@@ -216,14 +218,14 @@ impl HttpConnection {
         let Some(time_ns) = deadline_ns else {
             return;
         };
-        // The request may have been sent only after the handshake.
+        // The deadline counts from when the request was sent. It may have waited for the handshake.
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
         let server = host.connections.socket(self.connection, Side::Responder);
         server.set_deadline(left_ns + time_ns);
     }
 
-    /// Browser: the next object that has arrived, if any.
+    /// Browser: returns an object that has arrived completely, if one has.
     pub fn next_arrived(&mut self, host: &Host) -> Option<RequestedObject> {
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         let &(end, asked) = self.coming.front()?;

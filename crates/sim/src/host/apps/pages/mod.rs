@@ -1,6 +1,7 @@
-//! Web pages: a user loads one page after the other, and HTTP fetches the objects of each. This
-//! file has the browser: which objects are revealed, and on which connection the next object is
-//! requested. `http_connection` has what happens on a connection.
+//! Web pages: a user loads one page after the other, and HTTP fetches the objects of each. An
+//! object reveals others if it refers to them. This file has the browser, which decides what is
+//! revealed and on which connection the next object is requested. `http_connection` has what
+//! happens on a connection.
 
 mod http_connection;
 
@@ -14,7 +15,7 @@ use http_connection::{HttpConnection, RequestedObject};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A user and the server.
+/// A user with a browser, and the Web server.
 pub(super) struct Pages {
     http: Http,
     /// Largest number of parallel connections.
@@ -24,15 +25,15 @@ pub(super) struct Pages {
     /// Idle time after which the server closes a connection.
     timeout_ns: Option<u64>,
     deadline_ns: Option<u64>,
-    /// Per page: one more than the index of its last object.
+    /// For each page, the index after its last object.
     ends: Vec<u32>,
     think_ns: Vec<u64>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
     /// Server's processing time per object. If the list is empty, the server answers immediately.
     serve_ns: Vec<u64>,
-    /// Per object: time from when it is revealed until it is requested. If the list is empty,
-    /// objects are requested as soon as they are revealed.
+    /// Per object: time from the arrival of the object that refers to it (reveals it) until its
+    /// request. If the list is empty, objects are requested as soon as they are revealed.
     start_ns: Vec<u64>,
     after: Vec<u32>,
     order: Order,
@@ -43,9 +44,10 @@ pub(super) struct Pages {
     begins_ns: Option<u64>,
     /// Objects of the current page that have not arrived.
     missing: u32,
-    /// Revealed objects, ordered by the time at which they will be requested.
+    /// Objects that the browser knows but has not requested yet, ordered by the time of their
+    /// request.
     due: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Objects that wait for a connection.
+    /// Objects whose request waits for a free connection.
     known: VecDeque<Wanted>,
     /// Connections by tag.
     http_connections: Vec<HttpConnection>,
@@ -58,8 +60,8 @@ pub(super) struct Pages {
     stopped: bool,
 }
 
-/// An object that the browser wants to request. `asked_ns` is the time of an earlier request for it
-/// that the server did not process.
+/// An object that the browser wants to request. If the server did not process an earlier request
+/// for it, `asked_ns` is the time of that request.
 #[derive(Clone, Copy)]
 struct Wanted {
     object: u32,
@@ -112,7 +114,7 @@ impl Pages {
         }
     }
 
-    /// Starts the next page: reveals the objects that no other object reveals.
+    /// Starts the next page: reveals the objects to which no other object refers.
     fn begin_page(&mut self, host: &mut Host) {
         self.begins_ns = None;
         let first = self.page.checked_sub(1).map_or(0, |page| self.ends[page]);
@@ -135,7 +137,7 @@ impl Pages {
         }
     }
 
-    /// Requests the objects whose time has come, as long as connections are available.
+    /// Requests the objects whose request time has come, as long as connections are available.
     fn ask(&mut self, host: &mut Host) {
         while let Some(&Reverse((at_ns, object))) = self.due.peek() {
             if at_ns > host.net.now_ns {
@@ -170,7 +172,8 @@ impl Pages {
         let usable = |tag: &&u32| conn(tag).requests < self.requests;
         let idle = |tag: &&u32| conn(tag).waiting == 0;
         let standing = self.open.iter().filter(usable);
-        // Prefer the most recently used connection: its congestion window is the warmest.
+        // Prefer the most recently used connection, because its congestion window is likely to be
+        // the largest.
         let free = standing.clone().filter(idle);
         if let Some(&tag) = free.max_by_key(|tag| conn(tag).used_ns) {
             return Some(tag);
@@ -185,7 +188,8 @@ impl Pages {
     }
 
     /// Opens a connection; `object` is the first that it carries. The SYN is sent before the
-    /// requests of the same moment, so the server's host answers it before its program answers them.
+    /// requests of the same moment, so the server's host answers the SYN before the server program
+    /// answers the requests.
     fn open_connection(&mut self, host: &mut Host, object: u32) -> u32 {
         let tag = self
             .free

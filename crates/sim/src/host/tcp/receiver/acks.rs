@@ -56,10 +56,11 @@ impl Receiver {
     }
 
     /// linux-6: whether an application that reads everything immediately sends an ACK after reading
-    /// (tcp_cleanup_rbuf). It does so for more than a segment, if the kernel has sent none; and for
-    /// pushed data, unless data is held behind a hole. The window of that ACK counts the memory of
-    /// the read data as free. Since Linux 6.6 a pushed segment of full size is enough; the last
-    /// packet of every large segment is one.
+    /// (tcp_cleanup_rbuf). It does so after reading more than a segment, if the kernel has sent no
+    /// ACK for it. It also does so after reading pushed data, unless data is held behind a hole.
+    /// The window of this ACK counts the memory of the read data as free. Since Linux 6.6 a single
+    /// pushed segment of full size causes this ACK; the last packet of every large segment is such
+    /// a segment.
     fn reads_after(&self) -> bool {
         self.is_linux_6() && self.reader.is_none()
     }
@@ -78,7 +79,7 @@ impl Receiver {
         true
     }
 
-    /// Whether a delayed or merged ACK waits for its time.
+    /// Whether a delayed or merged ACK waits for its timer.
     pub fn owes_ack(&self) -> bool {
         self.delack_at.is_some() || self.compressed > 0
     }
@@ -141,8 +142,8 @@ impl Receiver {
         self.ato_ns = ATO_MIN_NS;
     }
 
-    /// Enters the quick-ACK mode that ECN requested (`requested_quick_acks`), after the whole
-    /// segment was processed.
+    /// Begins the quick acknowledgements that ECN requested (`requested_quick_acks`), after the
+    /// whole segment was processed.
     #[cold]
     pub(super) fn enter_requested_quick_acks(&mut self) {
         let most = std::mem::take(&mut self.requested_quick_acks);
@@ -160,8 +161,8 @@ impl Receiver {
         self.quick = self.quick.max(quick);
     }
 
-    /// Notes that this end sends data now. If data arrived within the last ACK timeout, the
-    /// connection counts as interactive from now on.
+    /// Records that this end sends data now. If data arrived within the last ACK timeout, the
+    /// connection counts as interactive (pingpong) from now on.
     pub fn data_sent(&mut self, now_ns: u64) {
         if self.ato_ns != 0 && now_ns - self.last_data_ns < self.ato_ns {
             self.pingpong = true;

@@ -4,7 +4,7 @@
 use crate::host::tcp::profile::{Profile, Reduction};
 use crate::host::tcp::SocketOptions;
 
-/// Segments of the window from which right-sizing starts (TCP_INIT_CWND).
+/// Number of segments in the window from which right-sizing starts (TCP_INIT_CWND).
 const FIRST_SPACE_PKTS: u64 = 10;
 
 /// Sizes of the receive buffer and its window with which a connection begins.
@@ -36,7 +36,8 @@ impl FirstSizes {
                 first_space: first_window,
             };
         }
-        // A route sets the first window in segments (initrwnd). The buffer may hold fewer.
+        // A route may set the first window as a number of segments (initrwnd). The buffer may not
+        // hold that many.
         let buffer = options
             .receive_buffer_bytes
             .unwrap_or(profile.buffer_bytes.max(for_window));

@@ -30,9 +30,9 @@ fn meets(one: (u64, u64), other: (u64, u64)) -> bool {
 
 /// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
 const SHARED_BYTES: u32 = 320;
-/// Bytes before the headers in a driver's buffer.
+/// Bytes that a driver's buffer leaves free before the headers.
 const PAD_BYTES: u32 = 64;
-/// Bytes of an sk_buff.
+/// Bytes of an sk_buff without its data.
 const SK_BUFF_BYTES: u64 = 256;
 
 /// Memory of a packet's data in a receive buffer: a driver's buffer, which is a power of two, and
@@ -53,11 +53,11 @@ fn room_of(len: u32) -> u32 {
 pub enum AckPlan {
     /// Immediately.
     Now,
-    /// Delayed, but sent no later than this time.
+    /// The ACK is delayed, but sent no later than this time.
     DelayUntil(u64),
-    /// Merged with further duplicate ACKs, but sent no later than this time.
+    /// The ACK is merged with further duplicate ACKs, but sent no later than this time.
     CompressUntil(u64),
-    /// After the application has read what arrived.
+    /// The ACK is sent after the application has read what arrived.
     AfterReading,
 }
 
@@ -72,18 +72,18 @@ pub struct Receiver {
     pub(super) acked: u64,
     /// Right edge of the last advertised window; it never moves left.
     pub(super) right_edge: u64,
-    /// Whether no data has arrived or been read since the last packet with an ACK, so that the next
+    /// Whether no data has arrived or was read since this end last sent an ACK, so that the next
     /// packet advertises the same right edge. This holds for most packets of a sender.
     pub(super) edge_is_current: bool,
     /// Data has arrived since the last ACK.
     pub(super) ack_scheduled: bool,
-    /// An ACK is due after the application has read what has just arrived.
+    /// An ACK is due as soon as the application has read the data that just arrived.
     pub(super) ack_after_read: bool,
     /// The connection is interactive: ACKs wait for the application's replies, which carry them.
     pub pingpong: bool,
     pub(super) pushed: bool,
     delayed_ack: bool,
-    /// Whether SACK is on, so that duplicate ACKs may be merged.
+    /// Whether SACK is on. Only with SACK may duplicate ACKs be merged.
     sack: bool,
     timestamps: bool,
     /// Timestamp to echo.
@@ -96,11 +96,11 @@ pub struct Receiver {
     pub(super) quick: u32,
     /// Largest number of quick ACKs that ECN requests because of the current segment; 0: none.
     pub requested_quick_acks: u32,
-    /// Duplicate range to report in the next ACK (RFC 2883).
+    /// Range of bytes that arrived twice and that the next ACK reports (D-SACK, RFC 2883).
     dsack: Option<(u64, u64)>,
     /// SACK blocks for the next ACK, newest first.
     sacks: Vec<(u64, u64)>,
-    /// Ranges received beyond `rcv_nxt`, sorted and not adjacent.
+    /// Ranges of bytes received beyond `rcv_nxt`, sorted and not adjacent.
     out_of_order: Vec<(u64, u64)>,
 
     pub(super) profile: &'static Profile,
@@ -112,12 +112,12 @@ pub struct Receiver {
     last_segment: u32,
     mss: u32,
     compressed: u32,
-    /// End of the latest packet that arrived in order, without the data behind a hole that it
-    /// filled.
+    /// Sequence number after the latest packet that arrived in order, not counting data behind a
+    /// hole that the packet filled.
     pub(super) packet_end: u64,
     /// Memory of unread data that arrived in order.
     pub(super) unread_memory_bytes: u64,
-    /// Memory of data held behind holes.
+    /// Memory that data behind holes occupies.
     held_memory_bytes: u64,
     /// Size of the receive buffer (sk_rcvbuf).
     buffer_bytes: u64,
@@ -129,7 +129,7 @@ pub struct Receiver {
 
     /// Largest size to which right-sizing may raise the receive buffer.
     max_buffer_bytes: u64,
-    /// Bytes of data held behind holes.
+    /// Number of bytes that arrived behind holes.
     held_bytes: u64,
     /// When a segment outside the window was last answered with an ACK.
     pub(super) answered_ns: Option<u64>,
@@ -241,13 +241,14 @@ impl Receiver {
         self.ack_scheduled = true;
         self.edge_is_current = false;
         if end <= self.rcv_nxt {
-            // Duplicate data: report it and acknowledge immediately, as the peer may be in trouble.
+            // Duplicate data: report it and acknowledge it immediately, because the sender may be
+            // in loss recovery.
             self.dsack = Some((seq, end));
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
         if seq >= self.right_edge {
-            // The window is closed: the segment is dropped (tcp_data_queue).
+            // The window is closed, so the segment is dropped (tcp_data_queue).
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
@@ -276,8 +277,8 @@ impl Receiver {
             self.join_in_order_ranges();
             self.move_to_unread(end);
             if self.out_of_order.is_empty() {
-                // The last hole is filled: acknowledge immediately (ICSK_ACK_NOW). linux-2.6 does
-                // so only if `plan` finds an ACK due.
+                // The segment fills the last hole: acknowledge it immediately (ICSK_ACK_NOW).
+                // linux-2.6 does so only if `plan` decides that an ACK is due.
                 self.pingpong = false;
                 if self.is_linux_6() {
                     return (self.rcv_nxt - before, AckPlan::Now);
@@ -296,7 +297,8 @@ impl Receiver {
         rtt: &Rtt,
     ) -> AckPlan {
         if self.is_linux_6() {
-            // tcp_data_queue_ofo measures the segment too, since 6.17.
+            // Since Linux 6.17, tcp_data_queue_ofo also measures the RTT from out-of-order
+            // segments.
             self.measure_segment((end - seq) as u32, push);
         }
         if self.requested_quick_acks > 0 {
@@ -357,9 +359,10 @@ impl Receiver {
         self.sacks.insert(0, first);
     }
 
-    /// linux-6: whether a segment sends the ACK that compression holds back, before the segment is
-    /// reported: it extends neither of the two latest of several SACK blocks. The segment itself
-    /// causes no further ACK (tcp_sack_compress_send_ack).
+    /// linux-6: whether a segment makes the receiver send the ACK that SACK compression holds back.
+    /// This is so if there are several SACK blocks and the segment extends neither of the two
+    /// latest ones. That ACK does not report the segment yet, and the segment causes no further ACK
+    /// (tcp_sack_compress_send_ack).
     #[inline]
     pub fn sends_compressed_ack(&self, seq: u64, end: u64) -> bool {
         self.compressed > 0
@@ -420,7 +423,8 @@ impl Receiver {
         self.profile.reduction == Reduction::Prr
     }
 
-    /// Notes that a packet with an ACK is sent now. Returns the window that it advertises.
+    /// Records that a packet with an ACK is sent now. Returns the window that the packet
+    /// advertises.
     #[inline]
     pub fn ack_sent(&mut self) -> u32 {
         // Every sent packet uses up one quick ACK, however many packets it acknowledges. Since
@@ -446,8 +450,8 @@ impl Receiver {
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }
 
-    /// Writes the SACK blocks of the packet, at most `max_blocks`. Returns how many, and whether
-    /// the first is a D-SACK.
+    /// Writes SACK blocks into the packet, at most `max_blocks`. Returns how many it wrote, and
+    /// whether the first one is a D-SACK.
     #[inline]
     pub fn write_sack_blocks(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
         if self.sacks.is_empty() && self.dsack.is_none() {

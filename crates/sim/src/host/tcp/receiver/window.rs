@@ -15,12 +15,12 @@ impl Receiver {
         window_of(buffer_bytes, self.window_part)
     }
 
-    /// Bytes of the buffer in use, by unread data and by data behind holes.
+    /// Bytes of the buffer that unread data and data behind holes occupy.
     pub(in crate::host::tcp) fn taken_bytes(&self) -> u64 {
         self.unread_memory_bytes + self.held_memory_bytes
     }
 
-    /// Sets the first window for the SYN, which counts segments of `mss`.
+    /// Sets the window that the SYN advertises, as a number of segments of `mss` bytes.
     pub fn set_syn_window(&mut self, mss: u32, options: &SocketOptions) {
         let first_window = FirstSizes::of(self.profile, mss, options).first_window;
         self.right_edge = self.acked + first_window;
@@ -37,8 +37,9 @@ impl Receiver {
         }
     }
 
-    /// If a segment has another size than the one before, measures which part of the receive buffer
-    /// is data (tcp_measure_rcv_mss, tcp_set_window_clamp, since Linux 6.6).
+    /// If a segment's size differs from that of the segment before, measures which part of the
+    /// receive buffer's memory is data (tcp_measure_rcv_mss, tcp_set_window_clamp, since Linux
+    /// 6.6).
     #[cold]
     pub(super) fn measure_overhead(&mut self, len: u32) {
         let part = (u64::from(len) << 8) / memory_of(len);
@@ -57,9 +58,10 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(clamp);
     }
 
-    /// Whether a packet's timestamp echo may be measured. linux-6 measures only the first packet
-    /// with an echo, and that packet may be too small, as an ACK is (tcp_rcv_rtt_measure_ts,
-    /// rcv_rtt_last_tsecr). The ACK of a SYN-ACK does not count.
+    /// Whether a packet's timestamp echo may be measured. linux-6 uses only the first packet with a
+    /// given echo value. If that packet is too small to be measured, as a pure ACK is, no later
+    /// packet with the same echo is measured (tcp_rcv_rtt_measure_ts, rcv_rtt_last_tsecr). The ACK
+    /// of a SYN-ACK does not count.
     #[inline]
     pub fn takes_echo(&mut self, echo_ms: u32) -> bool {
         let is_new = self.last_echo_ms != echo_ms;
@@ -92,7 +94,7 @@ impl Receiver {
         let t = &mut self.tuning;
         if t.window_end > 0 {
             let sample = ((now_ns - t.window_ns) / 1000).max(1);
-            // linux-2.6 compares the sample with eight times the estimate.
+            // linux-2.6 compares the sample with eight times the estimate, as Linux does.
             let falls = if linux_6 { 8 * sample } else { sample } < t.rtt_x8_us;
             if t.rtt_x8_us == 0 || falls {
                 t.rtt_x8_us = 8 * sample;
@@ -155,7 +157,7 @@ impl Receiver {
         }
         let (read, waiting) = self.read_position();
         if self.tuning.since_ns > 0 {
-            // Since Linux 6.16, data that the application has not read does not count.
+            // Since Linux 6.16, only data that the application has read counts.
             let copied =
                 (read - self.tuning.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
             if linux_6 {
@@ -223,8 +225,8 @@ impl Receiver {
         }
     }
 
-    /// Whether unread data takes room in the buffer. It does not for linux-2.6 without a `Reader`:
-    /// the hosts of the thesis read immediately.
+    /// Whether unread data takes room in the buffer. With linux-2.6 and no `Reader` it takes no
+    /// room, because the applications of the thesis read immediately.
     fn counts_memory(&self) -> bool {
         self.reader.is_some() || self.is_linux_6()
     }
@@ -234,8 +236,9 @@ impl Receiver {
         self.window_of(self.buffer_bytes.saturating_sub(self.taken_bytes()))
     }
 
-    /// The window to advertise, without regard to what was advertised before (__tcp_select_window).
-    /// It is 0 if less than a segment, or less than a sixteenth of the buffer, is free.
+    /// Computes the window to advertise, ignoring which window was advertised before
+    /// (__tcp_select_window). It is 0 if less than a segment, or less than a sixteenth of the
+    /// buffer, is free.
     pub(in crate::host::tcp) fn select_window(&mut self) -> u64 {
         let allowed = self.window_of(self.buffer_bytes);
         let full = self.window_clamp.min(allowed);

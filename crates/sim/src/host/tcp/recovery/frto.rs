@@ -9,8 +9,8 @@ use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
 
 impl Socket {
-    /// After a timeout, marks the oldest packet lost, and all packets that are in flight for longer
-    /// than the RTT of a delivered packet. Packets sent later may still arrive
+    /// After a timeout, marks as lost the oldest packet, and all packets that have been in flight
+    /// for longer than a delivered packet's RTT. Packets sent later may still arrive
     /// (tcp_timeout_mark_lost). Without SACK, RACK has no RTT, and all packets are lost.
     pub(super) fn mark_late_lost(&mut self, net: &Net) {
         let first = self.board.first;
@@ -57,15 +57,18 @@ impl Socket {
         let recovered = self.snd_una >= self.high_seq;
         if self.frto {
             if info.original_sacked && self.undo_loss(net, true) {
-                // A packet that was never retransmitted has arrived: nothing was lost (step 3.b).
+                // The ACK covers a packet that was never retransmitted, so nothing was lost
+                // (F-RTO's step 3.b).
                 return MayRetransmit::Nothing;
             }
             if self.snd_nxt > self.high_seq {
-                // New data arrived before the old data: the loss was real (step 3.a).
+                // The new data has arrived before the old data, so the loss was real (F-RTO's step
+                // 3.a).
                 self.frto &= info.sacked_pkts == 0 && !duplicate;
             } else if info.advanced && !recovered {
-                // The oldest packet has arrived, as original or retransmission. Sending new data,
-                // if there is any, will show which (step 2.b).
+                // The ACK covers the oldest packet, which was retransmitted: either the original or
+                // the retransmission has arrived. The ACKs of new data, if there is any to send,
+                // will show which one (F-RTO's step 2.b).
                 self.high_seq = self.snd_nxt;
                 let may_send =
                     self.snd_nxt < self.write_end && self.snd_una + self.snd_wnd > self.snd_nxt;
@@ -89,7 +92,7 @@ impl Socket {
         MayRetransmit::Lost
     }
 
-    /// Sends the packets that an ACK allows (tcp_xmit_recovery).
+    /// Sends what the processing of an ACK has allowed (tcp_xmit_recovery).
     pub(in crate::host::tcp) fn retransmit_lost(&mut self, net: &mut Net, what: MayRetransmit) {
         if what == MayRetransmit::New {
             self.push_pending(net);

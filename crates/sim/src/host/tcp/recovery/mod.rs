@@ -20,18 +20,17 @@ mod kind {
     pub const UNDO: u8 = 3;
 }
 
-/// Value of `undo_retrans` before any retransmission has been sent, for which a D-SACK could
-/// arrive.
+/// Value of `undo_retrans` while no retransmission has been sent for which a D-SACK could arrive.
 const NO_COPY_YET: i32 = -1;
 
-/// What an ACK in Recovery or Loss allows to send.
+/// What the sender may send after an ACK in Recovery or Loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MayRetransmit {
     /// Nothing.
     Nothing,
     /// Lost packets.
     Lost,
-    /// New data first. If there is none, lost packets.
+    /// First new data. If there is none, lost packets.
     New,
 }
 
@@ -62,7 +61,7 @@ impl Socket {
         }
     }
 
-    /// Counts a packet that a duplicate ACK reports as delivered (tcp_add_reno_sack).
+    /// Without SACK, counts a packet that a duplicate ACK reports as delivered (tcp_add_reno_sack).
     fn add_duplicate_ack(&mut self) {
         self.board.sacked_out += 1;
         self.limit_duplicate_acks(0);
@@ -76,7 +75,8 @@ impl Socket {
         let counted = self.board.sacked_out;
         if self.profile.reduction == Reduction::Prr {
             info.newly_acked_pkts = acked.saturating_sub(counted).max(1);
-            // An original among the SACKed packets may have been delivered much earlier.
+            // One of the SACKed packets that were not retransmitted may have been delivered much
+            // earlier.
             info.original_sacked &= !info.retransmitted_acked;
         }
         self.board.sacked_out = counted.saturating_sub(acked - 1);
@@ -95,7 +95,7 @@ impl Socket {
         self.board.sacked_out = out - holes;
         let distance = out + acked_pkts;
         if self.profile.reduction == Reduction::Prr {
-            // The new estimate may also be lower than the old one, as in Linux.
+            // As in Linux, the new estimate of reordering may be lower than the old one.
             self.reordering = distance.min(self.profile.max_reordering_pkts);
             self.rack.reordering_seen = true;
         } else {
@@ -109,7 +109,7 @@ impl Socket {
         }
     }
 
-    /// Limits the burst after a dubious ACK to three packets (tcp_moderate_cwnd).
+    /// After a dubious ACK, limits the burst to three packets (tcp_moderate_cwnd).
     fn moderate(&mut self, net: &Net) {
         self.conn.cwnd_pkts = self.conn.cwnd_pkts.min(self.board.in_flight() + 3).max(1);
         self.cwnd_stamp_ns = net.now_ns;
@@ -142,8 +142,8 @@ impl Socket {
             && !self.may_send_new()
     }
 
-    /// Whether the oldest packet is in flight for longer than the RTO. This is possible because
-    /// every ACK restarts the timer.
+    /// Whether the oldest packet has been in flight for longer than the RTO. This is possible
+    /// because every ACK restarts the timer.
     fn head_timed_out(&self, net: &Net) -> bool {
         self.board
             .front()
@@ -169,7 +169,8 @@ impl Socket {
     }
 
     /// Clears the time of the first retransmission if no retransmission is outstanding. In linux-6
-    /// that of the oldest packet counts until it is acknowledged (tcp_any_retrans_done).
+    /// a retransmission of the oldest packet is outstanding until that packet is acknowledged
+    /// (tcp_any_retrans_done).
     fn clear_retrans_stamp(&mut self) {
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if self.board.retrans_out == 0 && !(linux_6 && self.head_was_retransmitted()) {
@@ -177,7 +178,8 @@ impl Socket {
         }
     }
 
-    /// Enters Open, or Disorder while losses or undos are unsettled (tcp_try_keep_open).
+    /// Enters Open; enters Disorder instead while losses or a possible undo are pending
+    /// (tcp_try_keep_open).
     fn keep_open(&mut self, net: &mut Net) {
         // 2.6 stays in Disorder while a reduction may still be undone, 6.x while the oldest packet
         // is a retransmission.
@@ -215,7 +217,8 @@ impl Socket {
         self.queue_cwr();
     }
 
-    /// Reduces after an echoed CE mark: at most once per window, and without undo (tcp_enter_cwr).
+    /// Reduces cwnd after an echoed CE mark, at most once per window. This reduction is never
+    /// undone (tcp_enter_cwr).
     fn enter_cwr(&mut self, net: &mut Net) {
         self.prior_ssthresh = 0;
         if self.conn.ca_state >= ca::CWR {
@@ -233,8 +236,9 @@ impl Socket {
     }
 
     /// Saves the state for an undo (tcp_init_undo). D-SACKs may arrive for retransmissions in
-    /// flight, including that of a tail loss probe. If none is in flight, linux-6 does not conclude
-    /// that D-SACKs have arrived for all: pacing may delay the first retransmission.
+    /// flight, including that of a tail loss probe. If no retransmission is in flight yet, because
+    /// pacing delays the first one, linux-6 must not conclude that D-SACKs have arrived for all
+    /// retransmissions.
     fn remember_for_undo(&mut self) {
         self.undo_marker = Some(self.snd_una);
         self.undo_retrans = self.board.retrans_out as i32;
@@ -243,14 +247,14 @@ impl Socket {
         }
     }
 
-    /// Enters Recovery. With `ece` a CE mark was echoed as well, and the reduction cannot be
+    /// Enters Recovery. With `ece` the ACK also echoed a CE mark, and the reduction cannot be
     /// undone.
     fn enter_recovery(&mut self, net: &mut Net, ece: bool) {
         let before = self.conn.cwnd_pkts;
         self.remember_for_undo();
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
-        // a reduction in Loss was for an earlier loss, so the window is reduced once more
+        // the reduction in Loss was for an earlier loss, so reduce the window once more
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if self.conn.ca_state < ca::CWR || linux_6 && self.conn.ca_state == ca::LOSS {
             if !ece {
@@ -295,8 +299,8 @@ impl Socket {
         if self.retrans_stamp_ns != 0 {
             return self.echo_is_older(ts_ecr_ms);
         }
-        // Without SACK, a sender that stays in a state after reaching high_seq no longer knows its
-        // retransmissions.
+        // Without SACK, a sender that stays in the state after high_seq is acknowledged has
+        // forgotten which packets it retransmitted.
         self.profile.reduction == Reduction::RateHalving
             || self.options.sack
             || self.snd_una < self.high_seq

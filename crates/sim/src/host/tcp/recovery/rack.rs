@@ -110,9 +110,10 @@ impl Socket {
     }
 
     /// Updates the reordering distance after an original was acknowledged in Recovery. The distance
-    /// goes to the highest SACK. If nothing is SACKed, it is what the ACK covers. Without SACK,
-    /// duplicate ACKs count up to the last packet sent (tcp_try_undo_partial,
-    /// tcp_check_sack_reordering, tcp_highest_sack_seq).
+    /// reaches from that packet to the highest SACKed packet. If nothing is SACKed, it is the
+    /// number of packets that the ACK covers. Without SACK but with duplicate ACKs, it reaches to
+    /// the last packet sent (tcp_try_undo_partial, tcp_check_sack_reordering,
+    /// tcp_highest_sack_seq).
     fn note_late_original(&mut self, info: &AckInfo) {
         let before = self.board.first - u64::from(info.acked_pkts);
         let highest = if self.board.sacked_out == 0 {
@@ -168,7 +169,7 @@ impl Socket {
         }
         let rtt_us = (net.now_ns - sent_ns) / 1000;
         if retrans && rtt_us < u64::from(self.rtt.min_us) {
-            // This ACK may be for the original and not for the retransmission.
+            // This ACK may be for the original packet and not for the retransmission.
             return;
         }
         self.rack.advanced = true;
@@ -201,8 +202,8 @@ impl Socket {
                 .get(number)
                 .filter(|s| s.sent_ns == sent_ns && s.marks & SACKED == 0);
             let Some(segment) = current else {
-                // This transmission was acknowledged, or the packet was retransmitted after it: the
-                // entry is obsolete.
+                // Skip the entry: this transmission was acknowledged, or the packet was
+                // retransmitted after it.
                 if at == 0 {
                     self.board.by_time.pop_front();
                 } else {
@@ -211,8 +212,8 @@ impl Socket {
                 continue;
             };
             if segment.marks & (LOST | RETRANS) == LOST {
-                // The packet was marked lost by a timeout, which may turn out to be spurious: keep
-                // its entry.
+                // Keep the entry of a packet that a timeout has marked lost, because the timeout
+                // may prove spurious.
                 at += 1;
                 continue;
             }
@@ -274,7 +275,7 @@ impl Socket {
         }
     }
 
-    /// Sets cwnd by proportional rate reduction after an ACK (RFC 6937, tcp_cwnd_reduction).
+    /// After an ACK, sets cwnd by proportional rate reduction (RFC 6937, tcp_cwnd_reduction).
     pub(in crate::host::tcp) fn reduce_by_prr(
         &mut self,
         delivered: u32,
@@ -300,7 +301,8 @@ impl Socket {
         self.conn.cwnd_pkts = (i64::from(in_flight) + send).max(1) as u32;
     }
 
-    /// Processes the ACK that decides a tail loss probe (tcp_process_tlp_ack).
+    /// Processes the ACK that shows whether a tail loss probe repaired a loss
+    /// (tcp_process_tlp_ack).
     pub(in crate::host::tcp) fn probe_acked(&mut self, net: &mut Net, info: &AckInfo, p: &Packet) {
         if p.ack < self.tlp_high_seq {
             return;

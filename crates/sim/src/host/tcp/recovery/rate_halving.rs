@@ -70,8 +70,8 @@ impl Socket {
         self.retransmit_queue(net);
     }
 
-    /// Leaves a state after `high_seq` was acknowledged. Returns whether the sender stays in the
-    /// state for this ACK.
+    /// Leaves Recovery, Loss or CWR when `high_seq` is acknowledged. Returns whether the sender
+    /// stays in the state for this ACK.
     fn leave_state_26(&mut self, net: &mut Net) -> bool {
         match self.conn.ca_state {
             ca::LOSS => {

@@ -21,7 +21,7 @@ pub struct Carried {
     pub early: Option<Fields>,
 }
 
-/// The header in which a receiver returns feedback about `info`.
+/// The header in which a receiver returns feedback about arriving headers `info`.
 pub fn answer_of(info: &'static HeaderInfo) -> &'static HeaderInfo {
     info.answer
         .map_or(info, |name| header(name).expect("a header of the registry"))
@@ -49,9 +49,9 @@ impl Carried {
         })
     }
 
-    /// State for a control with a header; None for other controls. In linux-6 a control is
-    /// initialized when the connection is established, as in the kernel, and sends its header with
-    /// its first data.
+    /// Creates the state for a control with a header; None for other controls. In linux-6 a control
+    /// is initialized when the connection is established, as in the kernel, and sends its header
+    /// with its first data.
     pub fn of(control: &ControlInstance, profile: &Profile) -> Option<Box<Carried>> {
         control.header().map(|own| {
             let mut carried = Carried::new(Some(own), own.reflects.then(|| answer_of(own)));
@@ -60,7 +60,7 @@ impl Carried {
         })
     }
 
-    /// The header of the feedback, unless feedback uses the control's own header.
+    /// The separate header of the feedback; None if feedback uses the control's own header.
     pub fn answers_apart(&self) -> Option<&'static HeaderInfo> {
         let own = self.own.map(|own| own.number);
         self.answers.filter(|answer| own != Some(answer.number))

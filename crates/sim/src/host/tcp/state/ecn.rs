@@ -8,9 +8,10 @@ use headway_algorithms::ControlFlags;
 pub struct EcnFlags(u8);
 
 impl EcnFlags {
-    /// This end has requested or accepted ECN; after the handshake, both have agreed (TCP_ECN_OK).
+    /// This end has requested or accepted ECN; after the handshake: both ends have negotiated ECN
+    /// (TCP_ECN_OK).
     pub const OK: u8 = 1;
-    /// The next new data carries CWR (TCP_ECN_QUEUE_CWR).
+    /// The next packet with new data will carry CWR (TCP_ECN_QUEUE_CWR).
     pub const QUEUE_CWR: u8 = 2;
     /// A CE mark arrived, and the sender has not yet sent CWR (TCP_ECN_DEMAND_CWR).
     pub const DEMAND_CWR: u8 = 4;
@@ -21,7 +22,7 @@ impl EcnFlags {
     /// The control's packets carry ECT(1).
     pub const ECT_1: u8 = 32;
 
-    /// ECN flags that follow from a control's declaration.
+    /// The initial ECN flags of a socket, given what its control declares.
     pub fn of(control: ControlFlags) -> EcnFlags {
         let mut flags = EcnFlags::default();
         flags.set(Self::NEEDED, control.needs_ecn());

@@ -5,7 +5,8 @@ use serde::Serialize;
 /// Sums over all first flights of a sender that were acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FirstFlights {
-    /// Packets that the startup's window and the application's data would have allowed to send.
+    /// Packets that the startup's window and the application's data would have allowed the sender
+    /// to send.
     pub asked_pkts: u64,
     /// The largest `asked_pkts` of any single flight.
     pub largest_pkts: u64,
@@ -13,12 +14,12 @@ pub struct FirstFlights {
     pub sent_pkts: u64,
     /// Packets that were not sent because the peer's window had no room.
     pub rwnd_limited_pkts: u64,
-    /// The part of `rwnd_limited_pkts` beyond the largest window that a SYN-ACK can advertise,
-    /// which is not scaled.
+    /// Those packets of `rwnd_limited_pkts` that lie beyond the largest window that a SYN-ACK,
+    /// whose window is not scaled, can advertise.
     pub syn_limited_pkts: u64,
     /// Packets that were not sent because the send buffer had no room.
     pub sndbuf_limited_pkts: u64,
-    /// Packets by which the startup's slow start grew less than standard slow start, until the
+    /// By how many packets the startup's slow start grew less than standard slow start, until the
     /// window reached the intended size of the flight.
     pub growth_limited_pkts: u64,
 }
@@ -44,7 +45,7 @@ pub struct FirstFlight {
     pub sent_before_pkts: u64,
     pub asked_pkts: u32,
     pub asked_bytes: u64,
-    /// Window that the startup chose. It may have limited this window by the peer's.
+    /// Window that the startup chose. The startup may have limited it to the peer's window.
     pub chosen_pkts: u32,
     /// Window up to which the startup's growth is compared with slow start's, after a flight that
     /// was not sent completely.

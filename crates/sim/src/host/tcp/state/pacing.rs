@@ -8,13 +8,13 @@
 /// fraction is carried over.
 #[derive(Clone, Debug, Default)]
 pub struct Pacing {
-    /// Earliest time of the next packet, burst or segment.
+    /// Earliest time at which the next packet, burst or segment may be sent.
     pub next_ns: u64,
     /// Rate and chunk size for which the current plan was made; both 0 without a plan.
     pub asked: (u64, u32),
     /// Time between bursts.
     pub interval_ns: u64,
-    /// Number of packets that `bursts` bursts send.
+    /// Number of packets that all `bursts` bursts together send.
     pub window_pkts: u64,
     pub bursts: u64,
     /// Bursts so far.

@@ -16,7 +16,7 @@ pub struct QuickStart {
     pub rng: Xoshiro256PlusPlus,
 }
 
-/// The part of the Quick-Start state that is read for every packet of a socket.
+/// The part of a socket's Quick-Start state that every packet of the socket reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuickStartFlags {
     /// Whether a Quick-Start request is in flight.

@@ -5,12 +5,12 @@ use crate::rng::{stream, Purpose};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 
-/// State of the connection when a packet was sent.
+/// The connection's delivery counts and times, recorded when a packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// Transmission time of the packet that had been delivered last when this packet was sent.
     pub first_sent_ns: u64,
-    /// Time of the last delivery before this packet was sent.
+    /// When a packet was last delivered before this packet was sent.
     pub delivered_ns: u64,
     pub delivered_pkts: u64,
     pub delivered_ce_pkts: u64,
@@ -37,7 +37,7 @@ pub struct Rates {
     pub first_sent_ns: u64,
     pub delivered_ns: u64,
     pub delivered_ce_pkts: u64,
-    /// Data that is sent counts as application-limited until more than this many packets are
+    /// Data that is sent counts as application-limited until more than this many packets have been
     /// delivered.
     pub limited_until_pkts: Option<u64>,
     pub newest: Option<Newest>,
@@ -58,7 +58,7 @@ impl Rates {
         }
     }
 
-    /// Notes that packet `number` is sent or retransmitted; `idle` tells whether nothing was in
+    /// Records that packet `number` is sent or retransmitted; `idle` tells whether nothing was in
     /// flight.
     pub fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
         if idle {
@@ -83,7 +83,7 @@ impl Rates {
         }
     }
 
-    /// Notes that packet `number` is acknowledged for the first time, cumulatively or by SACK.
+    /// Records that packet `number` is acknowledged for the first time, cumulatively or by SACK.
     pub fn arrived(&mut self, number: u64, segment: &Segment) {
         let Some(&stamp) = self.stamps.get((number - self.first) as usize) else {
             return;

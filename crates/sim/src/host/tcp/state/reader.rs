@@ -1,44 +1,44 @@
-//! How an application reads, and the data that waits for it.
+//! How an application reads, and the received data that it has not read yet.
 
 use std::collections::VecDeque;
 
 /// How an application reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// Reads everything as it arrives.
+    /// The application reads all data when it arrives.
     #[default]
     Eager,
-    /// Reads at a rate, once per [`RATE_INTERVAL_NS`].
+    /// The application reads at a constant rate, once per [`RATE_INTERVAL_NS`].
     Rate {
         /// The rate in bits of application data per second.
         bps: u64,
     },
-    /// Reads a fixed amount at regular intervals, the first time one interval after the connection
-    /// opened.
+    /// The application reads a fixed amount at regular intervals, the first time one interval after
+    /// the connection opened.
     Portions {
         /// Bytes to read per call; fewer if fewer have arrived.
         bytes: u64,
         /// Time between calls.
         interval_ns: u64,
     },
-    /// Reads when the application calls `Socket::read`.
+    /// The application reads only when it calls `Socket::read`.
     OnDemand,
 }
 
-/// Time between the calls of a reader at a rate.
+/// Time between two reads of an application that reads at a rate.
 pub const RATE_INTERVAL_NS: u64 = 10_000_000;
-/// Number of the reader's timer; the numbers below belong to `Timer`.
+/// Number of the reader's timer; smaller numbers belong to the timers of `Timer`.
 pub const READ_TIMER: u32 = 3;
 
-/// A socket's reader and the data that waits for it.
+/// A socket's reader and the data that it has not read yet.
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub reading: Reading,
     pub calls: u64,
     /// Sequence number of the next byte that the application will read (copied_seq).
     pub copied: u64,
-    /// For each packet that arrived in order and was not read: the sequence number after it, and
-    /// its memory.
+    /// For each unread packet that arrived in order: the sequence number after it, and the memory
+    /// that it takes.
     pub unread: VecDeque<(u64, u64)>,
     /// Free bytes in the buffer of the last unread packet.
     pub last_room_bytes: u32,
@@ -60,7 +60,7 @@ impl Reader {
         })
     }
 
-    /// Notes data that arrived in order up to `end` and takes `memory` bytes.
+    /// Records data that arrived in order up to `end` and takes `memory` bytes.
     #[inline(never)]
     pub fn arrived(&mut self, memory: u64, end: u64) {
         self.unread.push_back((end, memory));
@@ -81,7 +81,7 @@ impl Reader {
         fits
     }
 
-    /// Bytes that are in order and not read.
+    /// Number of bytes that arrived in order and are not read.
     pub fn waiting_bytes(&self, rcv_nxt: u64) -> u64 {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
     }
@@ -108,7 +108,7 @@ impl Reader {
         (bytes, freed)
     }
 
-    /// Number of bytes that the current call of the reader may read.
+    /// Number of bytes that the present call of the reader may read.
     pub fn portion(&self) -> u64 {
         match self.reading {
             Reading::Portions { bytes, .. } => bytes,

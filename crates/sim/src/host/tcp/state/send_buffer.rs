@@ -3,7 +3,7 @@
 use super::super::profile::Profile;
 use std::collections::VecDeque;
 
-/// Value of `next_push` if no push is unsent.
+/// Value of `next_push` if every push has been sent.
 const NO_PUSH: u64 = u64::MAX;
 
 /// State of the writer and its buffer.
@@ -11,20 +11,20 @@ const NO_PUSH: u64 = u64::MAX;
 pub struct SendBuffer {
     /// Sequence number after the last byte that the application has written or will write.
     pub app_end: u64,
-    /// Start of the last unsent sk_buff.
+    /// Sequence number at which the last unsent sk_buff starts.
     pub tail_start: u64,
-    /// All data before this was pushed (pushed_seq).
+    /// Sequence number before which all data was pushed (pushed_seq).
     pub pushed_end: u64,
-    /// Sequence numbers after the unsent pushes. The packets that end there carry PSH
+    /// Sequence numbers at which unsent pushes end. The packets that end there carry PSH
     /// (tcp_mark_push).
     pub unsent_pushes: VecDeque<u64>,
-    /// The first of `unsent_pushes`, or [`NO_PUSH`]. Most packets need only this field.
+    /// The first of `unsent_pushes`, or [`NO_PUSH`]. For most packets only this field is read.
     pub next_push: u64,
     /// Buffer size (sk_sndbuf).
     pub limit_bytes: u64,
     /// Data bytes of an sk_buff that the writer fills (size_goal).
     pub goal_bytes: u32,
-    /// Data bytes of the sk_buffs before the last one, at the time when the last one began.
+    /// Number of data bytes before the last sk_buff, counted when that sk_buff began.
     pub filled_bytes: u32,
     /// Largest window that the peer has advertised.
     pub max_window_bytes: u32,
@@ -40,14 +40,14 @@ pub struct SendBuffer {
     /// Whether the application waits for events of the socket while less than a third of the buffer
     /// is free. The kernel then waits for room (SOCK_NOSPACE), although no writer does.
     pub polled_full: bool,
-    /// Whether the writer was woken. It continues to write after the current transmission.
+    /// Whether the writer was woken. It continues to write when the current transmission is over.
     pub woken: bool,
 }
 
 impl SendBuffer {
     pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
         let rule = &profile.send_buffer;
-        // Writers that wait for room start when the connection is open.
+        // Writers that wait for room begin to write when the connection is open.
         let at_first = if rule.limits {
             0
         } else {
@@ -72,8 +72,8 @@ impl SendBuffer {
         }
     }
 
-    /// Returns the end of the last push that is not after `end`, and forgets the pushes up to
-    /// `end`: all data up to `end` is sent now.
+    /// Returns the end of the last push that is not after `end`. Forgets the pushes up to `end`,
+    /// because all data up to `end` is sent now.
     #[inline(always)]
     pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
         if end < self.next_push {

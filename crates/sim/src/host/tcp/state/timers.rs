@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
+    /// The retransmission timer. It also serves tail loss probes and RACK's reordering window, see
+    /// `Pending`.
     Retransmit = 0,
     /// Delayed or compressed ACK.
     Ack = 1,
@@ -12,7 +13,7 @@ pub enum Timer {
     Pace = 2,
 }
 
-/// What the retransmission timer is armed for.
+/// What the retransmission timer currently waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
     Rto,
