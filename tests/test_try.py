@@ -299,3 +299,24 @@ def test_the_experiment_of_the_page_runs(capfd, tmp_path: Path) -> None:
     result = tried(capfd, str(file))
     assert [flow["fct_us"] is not None for flow in result["flows"]] == [True, True]
     assert result["warnings"] == []
+
+
+def test_a_network_is_drawn_to_a_file(capfd, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("star.toml").write_text(STAR)
+    whole = ("--topology", "star.toml", "--flows", "3xreno", "--save", "incast.json", *SHORT)
+    assert run(capfd, "try", *whole)[0] == 0
+    status, out, _ = run(capfd, "draw", "incast.json")
+    assert (status, out.partition(": ")[0]) == (0, "incast.svg")
+    assert "A network of 5 nodes and 4 edges: 10 Mbit/s" in out
+    assert Path("incast.svg").read_text().startswith("<svg ")
+    status, out, _ = run(capfd, "draw", "incast.json", "--out", "other.svg", "--json")
+    assert json.loads(out)["file"] == "other.svg"
+    for arguments, said in (
+        (["incast.json", "--out", "x.png"], "out: x.png: name a file that ends in .svg"),
+        (["incast.json", "--out", "no/x.svg"], "out: no/x.svg: cannot save: no folder no"),
+        (["star.toml"], "star.toml: kind: no such field"),
+    ):
+        status, _, err = run(capfd, "draw", *arguments)
+        assert status == 2
+        assert said in err
