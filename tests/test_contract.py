@@ -18,7 +18,8 @@ OPTIONS = {
     "try": "--apart --aqm --backend --beside --buffer --control --diverge --diverge-after "
     "--diverge-ignore --diverge-time --duration --flows --hop --json --loss --out --pcap --plot "
     "--quick-start --rate --router --rtt --save --seed --stack --threads --trials --vary --voip "
-    "--warmup",
+    "--warmup --reverse --topology",
+    "draw": "--json --out",
     "report": "--json",
     "claims": "--json --only",
     "why": "--full --json --seed --threads",

@@ -172,9 +172,10 @@ def test_a_bdp_buffer_is_lowered_to_bytes_of_the_base_rtt() -> None:
         )
     )
     # 1 BDP is the rate times the base RTT: 1 Mbit/s x (40 + 4 x 2.5) ms = 6250 B
-    assert lowered["topology"]["forward"]["limit_bytes"] == 12_500
-    assert "limit_pkts" not in lowered["topology"]["forward"]
-    assert lowered["topology"]["forward"]["delay_ns"] == 20_000_000
+    forward, _ = lowered["topology"]["links"]
+    assert forward["limit_bytes"] == 12_500
+    assert "limit_pkts" not in forward
+    assert forward["delay_ns"] == 20_000_000
 
 
 def test_reverse_mirrors_the_link_without_its_faults() -> None:
@@ -189,10 +190,11 @@ def test_reverse_mirrors_the_link_without_its_faults() -> None:
             }
         )
     )["topology"]
-    assert lowered["forward"]["loss"] == 0.01
-    assert lowered["reverse"]["loss"] == 0.0
-    assert lowered["reverse"]["limit_pkts"] == 40
-    assert lowered["forward"]["delay_ns"] + lowered["reverse"]["delay_ns"] == 33
+    forward, reverse = lowered["links"]
+    assert forward["loss"] == 0.01
+    assert reverse["loss"] == 0.0
+    assert reverse["limit_pkts"] == 40
+    assert forward["delay_ns"] + reverse["delay_ns"] == 33
 
 
 def test_counters_are_read_at_the_warmup_and_at_ten_batches() -> None:

@@ -164,6 +164,32 @@ CHAINS = st.fixed_dictionaries(
         "hops": st.lists(st.fixed_dictionaries({"forward": LINKS}), min_size=1, max_size=3),
     }
 )
+HOP_PAIRS = st.fixed_dictionaries({"forward": LINKS}, optional={"reverse": LINKS})
+EDGES = st.fixed_dictionaries(
+    {"between": st.sampled_from(["a-b", "b-c", "c-a", "a-d"]), "forward": LINKS},
+    optional={"reverse": LINKS},
+)
+NETWORKS = st.fixed_dictionaries(
+    {
+        "kind": st.just("network"),
+        "nodes": st.just(["a", "b", "c"]),
+        "edges": st.lists(EDGES, min_size=1, max_size=3),
+    },
+    optional={"ecmp": ODDS, "access_rate": RATES, "access_delay": TIMES},
+)
+STARS = st.fixed_dictionaries(
+    {"kind": st.just("star"), "hosts": st.integers(1, 4), "edge": HOP_PAIRS}
+)
+FABRICS = st.fixed_dictionaries(
+    {
+        "kind": st.just("leaf-spine"),
+        "leaves": st.integers(1, 3),
+        "spines": st.integers(0, 2),
+        "hosts": st.integers(1, 2),
+        "host_edge": HOP_PAIRS,
+        "spine_edge": HOP_PAIRS,
+    }
+)
 EPOCHS = st.lists(st.tuples(SIZES, SIZES, TIMES), min_size=1, max_size=3)
 SESSIONS = st.builds(
     lambda load, pairs, persistent: Sessions(
@@ -215,28 +241,59 @@ OPTIONS = {
     "send_buffer": st.sampled_from(["4096 B", "1 MB", "1 GiB"]),
     "initial_rate": RATES, "data_volume": SIZES, "announces": ODDS, "announces_first": ODDS,
     "stabilize": ODDS, "deadline": TIMES, "willing_rate": RATES, "start": TIMES, "stop": TIMES,
-    "delay": TIMES, "from_hop": st.integers(0, 3), "to_hop": HOPS, "name": st.text(max_size=3),
+    "delay": TIMES, "name": st.text(max_size=3),
 }  # fmt: skip
-FLOWS = st.one_of(
-    st.fixed_dictionaries({"control": CONTROLS}, optional={"app": TCP, **OPTIONS}),
-    st.fixed_dictionaries({"app": UDP}, optional=OPTIONS),
+IN_ROW = {
+    "from_hop": st.integers(0, 3), "to_hop": HOPS,
+    "direction": st.sampled_from(["forward", "reverse"]),
+}  # fmt: skip
+NODES = st.sampled_from(["a", "b", "c", "host0", "host2"])
+ROUTES = st.sampled_from(["a-b", "a-c-b", "b-a", "c", "host0-hub-host2", "a-b-a"])
+IN_NETWORK = {"source": NODES, "destination": NODES, "route": ROUTES, "reverse_route": ROUTES}
+
+
+def flows(of_topology: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    options = OPTIONS | of_topology
+    return st.one_of(
+        st.fixed_dictionaries({"control": CONTROLS}, optional={"app": TCP, **options}),
+        st.fixed_dictionaries({"app": UDP}, optional=options),
+    )
+
+
+PATHS = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "topology": st.one_of(DUMBBELLS, CHAINS),
+            "flows": st.lists(flows(IN_ROW), min_size=1, max_size=3),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "topology": st.one_of(NETWORKS, STARS, FABRICS),
+            "flows": st.lists(flows(IN_NETWORK), min_size=1, max_size=3),
+        }
+    ),
 )
-EXPERIMENTS = st.fixed_dictionaries(
-    {
-        "topology": st.one_of(DUMBBELLS, CHAINS),
-        "flows": st.lists(FLOWS, min_size=1, max_size=3),
-        "duration": st.sampled_from(["1 ns", "1 ms", "200 ms"]),
-    },
-    optional={
-        "stack": st.sampled_from(["linux-6", "linux-2.6"]),
-        "seed": st.integers(0, 2**63 - 1),
-        "warmup": st.sampled_from(["0 s", "100 us"]),
-        "start_spread": st.sampled_from(["0 s", "100 ms", "1 h"]),
-        "sample": st.sampled_from(["100 us", "1 s"]),
-        "capture": st.fixed_dictionaries(
-            {"link": st.sampled_from(["bottleneck", "hosts", "forward0", "reverse1", "nowhere"])}
-        ),
-    },
+EXPERIMENTS = st.builds(
+    lambda path, rest: {**path, **rest},
+    PATHS,
+    st.fixed_dictionaries(
+        {"duration": st.sampled_from(["1 ns", "1 ms", "200 ms"])},
+        optional={
+            "stack": st.sampled_from(["linux-6", "linux-2.6"]),
+            "seed": st.integers(0, 2**63 - 1),
+            "warmup": st.sampled_from(["0 s", "100 us"]),
+            "start_spread": st.sampled_from(["0 s", "100 ms", "1 h"]),
+            "sample": st.sampled_from(["100 us", "1 s"]),
+            "capture": st.fixed_dictionaries(
+                {
+                    "link": st.sampled_from(
+                        ["bottleneck", "hosts", "forward0", "reverse1", "nowhere"]
+                    )
+                }
+            ),
+        },
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from test_experiment_limits import EXPERIMENTS
 
 from headway.backends.sim import scenario, topology_fields
 from headway.errors import ExperimentError, HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit_bytes
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit_bytes, named_links
 from headway.units import format_rate
 
 OF_FLOWS = {
@@ -28,7 +28,10 @@ OF_FLOWS = {
     "delay": "extra_delay_ns",
 }
 """Fields whose name in a scenario has a unit; others have the same name."""
-ELSEWHERE = {"app", "control", "name", "ecn", "start", "relay"}
+ELSEWHERE = {
+    *("app", "control", "name", "ecn", "start", "relay", "from_hop", "to_hop", "direction"),
+    *("source", "destination", "route", "reverse_route"),
+}
 
 
 def check_flow(flow: Flow, lowered: dict[str, Any]) -> None:
@@ -49,6 +52,15 @@ def check_flow(flow: Flow, lowered: dict[str, Any]) -> None:
     if isinstance(flow.app, Vectors):
         assert app["epochs"] == [list(epoch) for epoch in flow.app.epochs]
         assert app["connections"] == list(flow.app.connections or ())
+
+
+def check_routes(lowered: dict[str, Any], routes: tuple[list[int], list[int]]) -> None:
+    """A flow takes its routes, or those up to its relay and then those behind it."""
+    there, back = lowered.get("route", [0]), lowered.get("reverse_route", [1])
+    if "relay" in lowered:
+        relay = lowered["relay"]
+        there, back = there + relay["route"], relay["reverse_route"] + back
+    assert (there, back) == routes
 
 
 def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
@@ -80,15 +92,17 @@ def test_a_scenario_says_what_the_typed_model_keeps(fields: dict[str, Any]) -> N
     assert lowered["checkpoints_ns"] == made.checkpoints_ns()
     assert lowered["record"] == {name: name in made.record for name in lowered["record"]}
     topology = lowered["topology"]
-    hops = topology.get("hops") or [topology]
-    for (forward, reverse), hop in zip(made.topology.links(), hops, strict=True):
-        check_link(forward, hop["forward"], made.base_rtt_ns)
-        check_link(reverse, hop["reverse"], made.base_rtt_ns)
+    for (name, link), one in zip(
+        named_links(made.topology).items(), topology["links"], strict=True
+    ):
+        assert one["name"] == name
+        check_link(link, one, made.base_rtt_ns)
     assert topology == topology_fields(made)
     assert [flow["name"] for flow in lowered["flows"]] == made.flow_names()
     assert [flow["start_ns"] for flow in lowered["flows"]] == made.start_times_ns()
-    for flow, one in zip(made.flows, lowered["flows"], strict=True):
-        check_flow(flow, one)
+    for number, one in enumerate(lowered["flows"]):
+        check_flow(made.flows[number], one)
+        check_routes(one, made.routes(number))
 
 
 def test_the_kernel_s_own_controls_are_refused_where_they_are_not() -> None:

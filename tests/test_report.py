@@ -329,6 +329,62 @@ def test_a_chain_s_sketch_has_its_hops_and_who_goes_where() -> None:
     assert _inside(sketch)
 
 
+def edge(between: str, rate: str) -> dict[str, object]:
+    return {"between": between, "forward": {"rate": rate, "delay": "9 ms", "buffer": "40 pkts"}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "rows"),
+    [
+        ("abcd", ("a-b", "b-c", "c-d"), [4]),  # in a row
+        ("abcd", ("a-d", "b-d", "c-d"), [1, 3]),  # hosts below their hub
+        ("abcd", ("a-b", "b-c", "c-a", "c-d"), [1, 2, 1]),  # on a circle
+        ("abc", ("a-b", "b-c", "c-a"), [1, 2]),  # without ends
+        ("abcd", ("a-b", "c-d"), [1, 2, 1]),  # in two parts
+    ],
+)
+def test_a_network_s_sketch_has_its_nodes_and_edges(
+    nodes: str, edges: tuple[str, ...], rows: list[int]
+) -> None:
+    drawn = [edge(between, f"{number + 1} Mbit/s") for number, between in enumerate(edges)]
+    path = {"kind": "network", "nodes": list(nodes), "edges": drawn}
+    made = experiment(topology=path, flows="1xreno:source=a:destination=b")
+    [sketch] = sketches([made])
+    heights = re.findall(r'<text x="[\d.]+" y="([\d.]+)">\w</text>', sketch.svg)
+    assert [heights.count(y) for y in sorted(set(heights), key=float)] == rows
+    for number in range(len(edges)):
+        assert f">{number + 1} Mbit/s<" in sketch.svg
+    assert sketch.svg.count('class="behind"') >= len(edges) - len(made.routes(0)[0])
+    assert "reno from a to b" in sketch.caption
+    assert _inside(sketch)
+
+
+def test_a_large_network_s_sketch_has_no_labels() -> None:
+    port = {"forward": {"rate": "1 Gbit/s", "delay": "9 us", "buffer": "40 pkts"}}
+    fast = {"forward": {"rate": "4 Gbit/s", "delay": "9 us", "buffer": "40 pkts"}}
+    path = {"kind": "leaf-spine", "leaves": 8, "spines": 4, "hosts": 16,
+            "host_edge": port, "spine_edge": fast}  # fmt: skip
+    made = experiment(topology=path, flows="1xreno:source=host0:destination=host127")
+    [sketch] = sketches([made])
+    assert sketch.svg.count("<rect") == 8 + 4 + 128
+    assert "<text" not in sketch.svg
+    assert "<title>host127</title>" in sketch.svg
+    assert "140 nodes and 160 edges: 1 Gbit/s, 40 pkts, drop-tail" in sketch.caption
+    [star] = sketches(
+        [experiment(topology={"kind": "star", "hosts": 3, "edge": port}, flows="reno")]
+    )
+    assert star.svg.count("<rect") == 4
+
+
+def test_a_chain_s_sketch_shows_who_goes_the_other_way() -> None:
+    hop = {"forward": {"rate": "5 Mbit/s", "delay": "9 ms", "buffer": "40 pkts"}}
+    flows = "1xreno,1xcubic:from_hop=1:direction=reverse"
+    [sketch] = sketches([experiment(topology={"kind": "chain", "hops": [hop, hop]}, flows=flows)])
+    tips = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)M[\d.]+ [\d.]+L', sketch.svg)
+    assert [float(begin) < float(end) for begin, end in tips] == [True, False]
+    assert _inside(sketch)
+
+
 def test_a_chain_s_sketch_says_what_the_way_back_is_where_it_is_another() -> None:
     up = {"rate": "5 Mbit/s", "delay": "290 ms", "buffer": "40 pkts"}
     hop = {"forward": up, "reverse": {**up, "rate": "50 Mbit/s", "loss": 0.01}}

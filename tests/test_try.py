@@ -42,6 +42,14 @@ def tried(capfd, *arguments: str) -> dict:
         (["--hop", "1Mbit/s"], "write RATE,DELAY,BUFFER[,FIELD=VALUE]"),
         (["--hop", "1Mbit/s,2ms,1BDP,x=5"], "x: no such field"),
         (["--hop", "1Mbit/s,2ms,1BDP", "--rtt", "5ms"], "--rtt: give it in each --hop"),
+        (["--hop", "1Mbit/s,2ms,1BDP", "--reverse", "rate=1bps"], "--reverse: --topology FILE can"),
+        (["--reverse", "rate=0bps"], "reverse: 'rate=0bps': rate: '0bps' must be more than 0"),
+        (["--reverse", "rtt=1s"], "reverse: 'rtt=1s': rtt: no such field"),
+        (["--reverse", ""], "reverse: "),
+        (["--topology", "/no/such.toml"], "/no/such.toml: cannot read: No such file"),
+        (["--topology", "x.toml", "--rate", "1bps"], "--rate: x.toml has the topology; change it"),
+        (["--flows", "cubic:direction=back"], "direction: 'back' is not allowed; one of 'forward'"),
+        (["--flows", "cubic:source=a"], "flows[0].source: 'a' is not allowed; only a network has"),
         (["--aqm", "rid"], "aqm: unknown queue discipline 'rid'; nearest: red"),
         (["--aqm", "red:max_th_pkt=4"], "nearest: max_th_pkts"),
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
@@ -75,7 +83,7 @@ def tried(capfd, *arguments: str) -> dict:
         ),
         (["--apart", "5"], "apart: '5' has no unit"),
         (["/no/such.json"], "cannot read: No such file"),
-        (["/dev/null"], "name an experiment's file that ends in .json or .toml"),
+        (["/dev/null"], "name a file that ends in .json or .toml"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line_before_anything_runs(
@@ -216,6 +224,53 @@ def test_a_chain_has_its_hops_and_flows_enter_and_leave_where_they_say(capfd) ->
     assert out.startswith("2 hops: 1 Mbit/s + 2 Mbit/s, 12 ms, 9 pkts")
 
 
+def test_the_way_back_can_differ_and_a_flow_can_take_it(capfd) -> None:
+    options = ("--rate", "20Mbit/s", "--reverse", "rate=1Mbit/s,buffer=50pkts,aqm=codel")
+    result = tried(capfd, *options, "--flows", "cubic,cubic:direction=reverse", *SHORT)
+    path = result["experiment"]["topology"]
+    assert (path["rate"], path["rtt"], path["aqm"]["name"]) == ("20 Mbit/s", "50 ms", "drop-tail")
+    back = path["reverse"]
+    assert (back["rate"], back["delay"], back["aqm"]["name"]) == ("1 Mbit/s", "25 ms", "codel")
+    assert 0 < result["flows"][1]["goodput_bps"] < 1e6
+    status, out, _ = run(capfd, "try", *options, "--flows", "cubic:direction=reverse", *SHORT)
+    assert status == 0
+    assert out.startswith("20 Mbit/s (back 1 Mbit/s), 50 ms")
+    assert "reverse: utilization" in out
+
+
+STAR = """
+kind = "star"
+hosts = 4
+[edge.forward]
+rate = "10 Mbit/s"
+delay = "1 ms"
+buffer = "50 pkts"
+"""
+
+
+def test_a_topology_can_be_in_a_file(capfd, tmp_path: Path) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR)
+    status, out, _ = run(capfd, "try", "--topology", str(file), "--flows", "3xreno", *SHORT)
+    assert status == 0
+    assert out.startswith("star of 5 nodes: 10 Mbit/s, 4 ms, 50 pkts, linux-6")
+    assert "queue of hub-host0, bytes" in out
+    picture = tmp_path / "star.svg"
+    assert run(capfd, "try", "--topology", str(file), "--plot", str(picture), *SHORT)[0] == 0
+    assert picture.stat().st_size > 1000
+    file.write_text(STAR.replace("4", "1"))
+    status, _, err = run(capfd, "try", "--topology", str(file), *SHORT)
+    assert (status, err) == (
+        2,
+        f"headway: {file}: topology: hosts: 1 is not allowed; 2 to 2047 hosts\n",
+    )
+    whole = tmp_path / "whole.json"
+    assert run(capfd, "try", "--hop", "1Mbit/s,1ms,9pkts", "--save", str(whole), *SHORT)[0] == 0
+    assert (
+        tried(capfd, "--topology", str(whole), *SHORT)["experiment"]["topology"]["kind"] == "chain"
+    )
+
+
 def test_flows_apart_start_one_after_the_other(capfd) -> None:
     result = tried(
         capfd, "--flows", "3xcubic:size=10kB,reno:start=50ms", "--apart", "600ms", *SHORT
@@ -244,3 +299,24 @@ def test_the_experiment_of_the_page_runs(capfd, tmp_path: Path) -> None:
     result = tried(capfd, str(file))
     assert [flow["fct_us"] is not None for flow in result["flows"]] == [True, True]
     assert result["warnings"] == []
+
+
+def test_a_network_is_drawn_to_a_file(capfd, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("star.toml").write_text(STAR)
+    whole = ("--topology", "star.toml", "--flows", "3xreno", "--save", "incast.json", *SHORT)
+    assert run(capfd, "try", *whole)[0] == 0
+    status, out, _ = run(capfd, "draw", "incast.json")
+    assert (status, out.partition(": ")[0]) == (0, "incast.svg")
+    assert "A network of 5 nodes and 4 edges: 10 Mbit/s" in out
+    assert Path("incast.svg").read_text().startswith("<svg ")
+    status, out, _ = run(capfd, "draw", "incast.json", "--out", "other.svg", "--json")
+    assert json.loads(out)["file"] == "other.svg"
+    for arguments, said in (
+        (["incast.json", "--out", "x.png"], "out: x.png: name a file that ends in .svg"),
+        (["incast.json", "--out", "no/x.svg"], "out: no/x.svg: cannot save: no folder no"),
+        (["star.toml"], "star.toml: kind: no such field"),
+    ):
+        status, _, err = run(capfd, "draw", *arguments)
+        assert status == 2
+        assert said in err

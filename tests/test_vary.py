@@ -54,9 +54,9 @@ def test_the_reverse_link_varies_only_if_it_says_so() -> None:
     [(forward, reverse)] = _path(STEPS).links()
     assert forward.vary == STEPS
     assert reverse.vary is None
-    fields = scenario(_experiment(STEPS))["topology"]
-    assert fields["forward"]["vary"] == STEPS.fields()
-    assert "vary" not in fields["reverse"]
+    there, back = scenario(_experiment(STEPS))["topology"]["links"]
+    assert there["vary"] == STEPS.fields()
+    assert "vary" not in back
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,40 @@ class Stop:
     def __init__(self) -> None: ...
     def set(self) -> None: ...
 
+class Graph:
+    nodes: list[str]
+    links: list[tuple[str, int, int]]
+    is_row: bool
+
+    @staticmethod
+    def row(delays_ns: list[tuple[int, int]]) -> Graph: ...
+    @staticmethod
+    def network(nodes: list[str], edges: list[tuple[str, int, int]], ecmp: bool) -> Graph: ...
+    @staticmethod
+    def star(hosts: int, delays_ns: tuple[int, int]) -> Graph: ...
+    @staticmethod
+    def leaf_spine(
+        leaves: int,
+        spines: int,
+        hosts: int,
+        host_ns: tuple[int, int],
+        spine_ns: tuple[int, int],
+    ) -> Graph: ...
+    def base_rtt_ns(self, access_delay_ns: int) -> int: ...
+    def routes(
+        self,
+        *,
+        from_hop: int,
+        to_hop: int | None,
+        is_reversed: bool,
+        source: str | None,
+        destination: str | None,
+        route: str | None,
+        reverse_route: str | None,
+        flow: int,
+        seed: int,
+    ) -> tuple[list[int], list[int]]: ...
+
 ControlFields: TypeAlias = tuple[str, str | None, dict[str, int]]
 FlowFields: TypeAlias = tuple[ControlFields | None, dict[str, str]]
 
@@ -22,6 +56,8 @@ MAX_DURATION_NS: int
 MAX_BYTES: int
 MAX_HOPS: int
 MAX_FLOWS: int
+MAX_NODES: int
+MAX_EDGES: int
 MAX_SESSION_DELAY_NS: int
 MAX_PARALLEL: int
 MAX_WINDOW_BYTES: int
@@ -44,7 +80,7 @@ def bdp_bytes(rate_bps: int, rtt_ns: int) -> int: ...
 def limit_bytes(buffer: str, rate_bps: int, base_rtt_ns: int) -> int | None: ...
 def check_limit(buffer: str, rate_bps: int, base_rtt_ns: int, of: str) -> None: ...
 def halves_ns(rtt_ns: int) -> tuple[int, int]: ...
-def base_rtt_ns(hops: list[tuple[int, int]], access_delay_ns: int) -> int: ...
+def check_nodes(text: str) -> None: ...
 def start_times_ns(seed: int, spread_ns: int, own: list[int | None]) -> list[int]: ...
 def checkpoints_ns(duration_ns: int, warmup_ns: int, sample_ns: int | None) -> list[int]: ...
 def flow_names(flows: list[tuple[str | None, str | None, bool]]) -> list[str]: ...

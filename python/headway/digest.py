@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from headway.experiment import BATCHES, Bulk, Experiment
-from headway.experiment.path import named_links
+from headway.experiment.network import named_links
 from headway.fairness import jain_index
 from headway.units import BITS_PER_BYTE, NS_PER_S
 

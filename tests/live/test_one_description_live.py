@@ -85,10 +85,9 @@ def test_a_testbed_of_an_experiment_has_the_links_of_its_simulation(tmp_path: Pa
     done = of_file(json.loads(made.model_dump_json()), tmp_path)
     assert done.returncode == 0, done.stderr
     config = json.loads(done.stdout)["config"]
-    lowered = topology_fields(made)
-    for way in ("forward", "reverse"):
+    for way, lowered in zip(("forward", "reverse"), topology_fields(made)["links"], strict=True):
         link = {name: value for name, value in config[way]["link"].items() if value is not None}
-        assert link == lowered[way]
+        assert link == lowered
     assert config["seed"] == 7
     assert config["access_rate_bps"] == 2_000_000_000
     assert [host["extra_delay_ns"] for host in config["left"]] == [2_000_000]

@@ -1,6 +1,7 @@
 //! The text form of flows: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
 
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
+use crate::graph::check_nodes;
 use crate::limits::{
     BUFFER_BYTES, MAX_BYTES, MAX_FLOWS, MAX_NAME_CHARS, MAX_RATE_BPS, MAX_WINDOW_BYTES,
     MIN_WINDOW_BYTES,
@@ -28,6 +29,8 @@ pub enum Kind {
     Whole(u64),
     /// Any printable text.
     Name,
+    /// Names of nodes, separated by hyphens.
+    Nodes,
     /// The name of a stack profile, which is a version of the TCP endpoint.
     Stack,
     /// One of the listed words.
@@ -46,6 +49,11 @@ const ECN: &[&str] = &[
     "passive/off",
     "passive/on",
 ];
+
+/// Directions in which a flow's opener sends through a dumbbell or a chain.
+const DIRECTIONS: &[&str] = &["forward", REVERSE];
+/// The direction of a flow whose opener is at the far end.
+pub(crate) const REVERSE: &str = "reverse";
 
 /// Versions of HTTP, which determine how the objects of Web pages share connections.
 const HTTP: &[&str] = &["1.0", "1.1", "1.1-pipelined", "2"];
@@ -85,6 +93,11 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("delay", Kind::Time),
     ("from_hop", Kind::Whole(0)),
     ("to_hop", Kind::Whole(1)),
+    ("direction", Kind::Word(DIRECTIONS)),
+    ("source", Kind::Nodes),
+    ("destination", Kind::Nodes),
+    ("route", Kind::Nodes),
+    ("reverse_route", Kind::Nodes),
     ("relay", Kind::Whole(1)),
     ("relay_control", Kind::Name),
     ("size", SIZE),
@@ -187,6 +200,10 @@ impl Kind {
                     no(shorten(&quoted(written)), allowed)
                 }
             }
+            Kind::Nodes => match check_nodes(written) {
+                Ok(()) => Ok(Value::Text(written.to_owned())),
+                Err(e) => Err(e),
+            },
             Kind::Stack => {
                 let names: Vec<&str> = known.stacks.iter().map(String::as_str).collect();
                 if names.contains(&written) {

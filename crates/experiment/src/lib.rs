@@ -6,7 +6,8 @@
 //! - how algorithms and flows are written ([`algorithm`], [`flow`]),
 //! - the limits of values ([`limits`]),
 //! - the start times of flows without one ([`start`]),
-//! - how a path's numbers are split between its two links ([`path`]),
+//! - the routes of flows through a network ([`graph`]), and how a path's numbers are split between
+//!   its two links ([`path`]),
 //! - the files of requests and responses ([`exchanges`]) and of Web pages ([`pages`]), and which of
 //!   them wait for which ([`order`]),
 //! - how a whole experiment becomes the engine's scenario ([`lower`]).
@@ -22,6 +23,7 @@ pub mod algorithm;
 mod columns;
 pub mod exchanges;
 pub mod flow;
+pub mod graph;
 pub mod limits;
 pub mod lower;
 pub mod order;

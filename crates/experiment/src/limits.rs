@@ -11,8 +11,16 @@ pub const MAX_DURATION_NS: u64 = 49 * 86_400 * 1_000_000_000;
 pub const MAX_BYTES: u64 = 1 << 50;
 /// Largest limit of a queue, in bytes or in packets.
 pub const MAX_LIMIT: u64 = (1 << 32) - 1;
-/// Largest number of hops of a chain.
+/// Largest number of hops of a chain, and of links that a route crosses.
 pub const MAX_HOPS: usize = 64;
+/// Largest number of nodes of a network.
+pub const MAX_NODES: usize = 2048;
+/// Largest number of characters in the name of a node.
+pub const MAX_NODE_CHARS: usize = 40;
+/// Largest number of edges of a network.
+pub const MAX_EDGES: usize = 8192;
+/// Largest number of links of a network; each edge has two.
+pub const MAX_LINKS: usize = 2 * MAX_EDGES;
 /// Largest number of flows of an experiment.
 pub const MAX_FLOWS: usize = 1_000_000;
 /// Largest one-way delay for host pairs with many connections: half of TIME_WAIT. Sockets are used

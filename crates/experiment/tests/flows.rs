@@ -2,6 +2,7 @@
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
 use headway_experiment::flow::{parse_flows, values, Value};
+use headway_experiment::graph::Graph;
 use headway_experiment::path::{base_rtt_ns, halves_ns};
 use headway_experiment::start::start_ns;
 
@@ -173,5 +174,5 @@ fn start_times_equal_those_of_python() {
 #[test]
 fn the_two_halves_of_a_round_trip_add_up() {
     assert_eq!(halves_ns(7), (3, 4));
-    assert_eq!(base_rtt_ns([halves_ns(7), (10, 20)], 5), 57);
+    assert_eq!(base_rtt_ns(&Graph::row(&[halves_ns(7), (10, 20)]), 5), 57);
 }

@@ -2,7 +2,7 @@
 //! start times; and the errors for invalid documents.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
-use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Outputs};
+use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Outputs, Shape};
 use headway_experiment::start::start_ns;
 use serde_json::{json, Value as Json};
 
@@ -65,7 +65,11 @@ fn a_scenario_has_numbers_in_si_units_and_a_start_for_every_flow() {
     assert_eq!(made["flows"][1]["start_ns"], 2_000_000_000_u64);
     assert_eq!(made["flows"][1]["name"], "reno-1");
     assert_eq!(made["flows"][0]["app"], json!({ "kind": "bulk" }));
-    let [there, back] = ["forward", "reverse"].map(|way| &made["topology"][way]);
+    let [there, back] = [0, 1].map(|link| &made["topology"]["links"][link]);
+    assert_eq!(
+        (&there["name"], &back["name"]),
+        (&json!("forward0"), &json!("reverse0"))
+    );
     assert_eq!(there["limit_pkts"], 40);
     assert_eq!(
         (&there["delay_ns"], &back["delay_ns"]),
@@ -85,7 +89,9 @@ fn the_reverse_link_mirrors_rate_and_limit_but_no_disturbance() {
     path["quick_start"] = json!(true);
     let made = topology(&path, &known()).unwrap();
     assert_eq!(made.base_rtt_ns, 50_000_000);
-    let (there, back) = &made.hops[0];
+    let [there, back] = &made.links[..] else {
+        panic!("two links")
+    };
     assert_eq!(there["limit_bytes"], 125_000);
     assert_eq!(back["limit_bytes"], 125_000);
     assert_eq!(
@@ -170,5 +176,8 @@ fn errors_are_one_line_and_name_the_place() {
 #[test]
 fn the_path_can_be_read_alone_with_the_seed() {
     let (path, seed) = path_of(&experiment().to_string(), &known()).unwrap();
-    assert_eq!((path.hops.len(), path.is_chain, seed), (1, false, 5));
+    assert_eq!(
+        (path.links.len(), path.shape, seed),
+        (2, Shape::Dumbbell, 5)
+    );
 }

@@ -3,6 +3,7 @@
 
 mod exchanges;
 mod flows;
+mod graph;
 mod lower;
 mod pages;
 mod quantities;

@@ -165,11 +165,6 @@ fn halves_ns(rtt_ns: u64) -> (u64, u64) {
     path::halves_ns(rtt_ns)
 }
 
-#[pyfunction]
-fn base_rtt_ns(hops: Vec<(u64, u64)>, access_delay_ns: u64) -> u64 {
-    path::base_rtt_ns(hops, access_delay_ns)
-}
-
 /// Start of each flow: its own start time, or one drawn from the seed.
 #[pyfunction]
 fn start_times_ns(seed: u64, spread_ns: u64, own: Vec<Option<u64>>) -> Vec<u64> {
@@ -347,7 +342,6 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(limit_bytes, module)?,
         wrap_pyfunction!(check_limit, module)?,
         wrap_pyfunction!(halves_ns, module)?,
-        wrap_pyfunction!(base_rtt_ns, module)?,
         wrap_pyfunction!(start_times_ns, module)?,
         wrap_pyfunction!(checkpoints_ns, module)?,
         wrap_pyfunction!(flow_names, module)?,
@@ -392,6 +386,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MAX_BYTES", limits::MAX_BYTES),
         ("MAX_HOPS", limits::MAX_HOPS as u64),
         ("MAX_FLOWS", limits::MAX_FLOWS as u64),
+        ("MAX_NODES", limits::MAX_NODES as u64),
+        ("MAX_EDGES", limits::MAX_EDGES as u64),
         ("MAX_SESSION_DELAY_NS", limits::MAX_SESSION_DELAY_NS),
         ("MAX_PARALLEL", MAX_PARALLEL.into()),
         ("MAX_WINDOW_BYTES", limits::MAX_WINDOW_BYTES),

@@ -2,6 +2,7 @@
 
 mod error;
 mod experiment;
+mod graph;
 mod memory;
 
 use error::invalid;
@@ -304,6 +305,8 @@ fn too_large(world: &World, limit_bytes: u64) -> PyErr {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Stop>()?;
+    module.add_class::<graph::Graph>()?;
+    module.add_function(wrap_pyfunction!(graph::check_nodes, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(sources, module)?)?;

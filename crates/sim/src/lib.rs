@@ -9,9 +9,9 @@
 //! ```
 //! let outcome = headway_sim::run(r#"{
 //!     "duration_ns": 2000000000,
-//!     "topology": {"kind": "dumbbell",
-//!         "forward": {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000},
-//!         "reverse": {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000}},
+//!     "topology": {"links": [
+//!         {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000},
+//!         {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000}]},
 //!     "flows": [{"name": "tcp", "app": {"kind": "bulk"}, "control": {"name": "reno"}}]
 //! }"#).unwrap();
 //! assert!(outcome.summary.flows[0].unique_bytes > 100_000);

@@ -1,6 +1,6 @@
 //! Links whose rate and delay change during a run, or that are down temporarily.
 
-use crate::common::{bulk, dumbbell, run, MS, SECOND};
+use crate::common::{bulk, dumbbell, run, text, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
@@ -131,14 +131,14 @@ fn invalid_schedules_are_rejected_with_one_line() {
     let refused = |vary: Value| {
         let link = json!({"rate_bps": 1_000_000, "vary": vary});
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk("cubic", None)]));
-        let error = headway_sim::run(&scenario.to_string()).err();
+        let error = headway_sim::run(&text(&scenario)).err();
         let line = error.expect("it is rejected").to_string();
         assert!(!line.contains('\n'), "{line}");
         line
     };
     let steps = json!({"kind": "schedule", "steps": [[0, 5, 0], [0, 6, 0]]});
     let line = refused(steps);
-    assert!(line.contains("topology.forward.vary.steps[1]"), "{line}");
+    assert!(line.contains("topology.links[0].vary.steps[1]"), "{line}");
     let trace = json!({"kind": "mahimahi", "opportunities_ms": [5, 4]});
     let line = refused(trace);
     assert!(line.contains("vary.opportunities_ms[1]"), "{line}");

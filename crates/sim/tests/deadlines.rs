@@ -1,7 +1,7 @@
 //! Response times of 100 kB over 10 Mbit/s and 200 ms if the application states a deadline: figure
 //! 7.4 of the thesis. The startup computes its rate from the deadline.
 
-use crate::common::{dumbbell, run, wide_link, MS, SECOND};
+use crate::common::{dumbbell, run, text, wide_link, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 
@@ -100,7 +100,7 @@ fn a_flow_without_an_end_cannot_have_a_deadline() {
         flow["deadline_ns"] = json!(deadline_ns);
         let link = wide_link(10_000_000, 100 * MS);
         let scenario = dumbbell("linux-6", SECOND, &link, json!([flow]));
-        let error = Scenario::from_json(&scenario.to_string()).unwrap_err();
+        let error = Scenario::from_json(&text(&scenario)).unwrap_err();
         assert!(
             error.to_string().contains("flows[0].deadline_ns"),
             "{error}"

@@ -1,6 +1,6 @@
 //! Exchanges from a file: connections open when they are due, and exchanges can wait for others.
 
-use crate::common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, text, wide_link, world, MS, SECOND};
 use serde_json::{json, Value};
 
 const NONE: u32 = u32::MAX;
@@ -153,11 +153,11 @@ fn invalid_columns_are_rejected_by_name() {
     ] {
         let mut bad = good.clone();
         bad[field] = value;
-        let error = headway_sim::run(&pair(&bad).to_string())
+        let error = headway_sim::run(&text(&pair(&bad)))
             .err()
             .unwrap()
             .to_string();
         assert!(error.contains(said) && !error.contains('\n'), "{error}");
     }
-    assert!(headway_sim::run(&pair(&good).to_string()).is_ok());
+    assert!(headway_sim::run(&text(&pair(&good))).is_ok());
 }

@@ -2,7 +2,7 @@
 //! Real losses that caused a timeout are repaired as without F-RTO. Packets that were sent shortly
 //! before a timeout are not marked lost.
 
-use crate::common::{bulk, dumbbell, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, text, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
 /// A path whose delay increases by `more_ms` at 3 s, for a second: packets are late but in order.
@@ -89,6 +89,6 @@ fn linux_26_rejects_frto() {
     let mut flow = bulk("vegas", None);
     flow["frto"] = json!(true);
     let scenario = dumbbell("linux-2.6", SECOND, &jumps(100), json!([flow]));
-    let refused = headway_sim::run(&scenario.to_string()).err().unwrap();
+    let refused = headway_sim::run(&text(&scenario)).err().unwrap();
     assert!(refused.to_string().contains("flows[0].frto"), "{refused}");
 }

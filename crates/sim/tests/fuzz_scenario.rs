@@ -14,19 +14,29 @@ fn valid() -> Value {
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,
         "reorder_delay_ns": 1_000_000, "aqm": {"name": "red", "tunables": {"ecn": 1}},
         "routers": [{"name": "quick-start", "tunables": {"algorithm": 3, "slots": 4}}], "drop_ip_options": false});
+    let named = |name: &str| {
+        let mut link = link.clone();
+        link["name"] = json!(name);
+        link
+    };
     let control = json!({"name": "cubic", "startup": "slow-start", "tunables": {}});
     let flow = |app: Value, control: Value| {
         json!({"name": "f", "app": app, "control": control, "sack": true, "timestamps": true,
             "delayed_ack": true, "nodelay": false, "start_ns": 0, "stop_ns": 900_000_000,
-            "extra_delay_ns": 5, "from_hop": 0, "to_hop": 1})
+            "extra_delay_ns": 5, "route": [0], "reverse_route": [1]})
     };
+    let mut relayed = flow(
+        json!({"kind": "vectors", "epochs": [[1, 2, 3]]}),
+        control.clone(),
+    );
+    relayed["relay"] = json!({"route": [2], "reverse_route": [0, 2]});
     json!({
         "seed": 1, "duration_ns": 1_000_000_000, "stack": "linux-6",
-        "topology": {"kind": "chain", "hops": [{"forward": link, "reverse": link}],
+        "topology": {"links": [named("forward0"), named("reverse0"), named("third")],
             "access_rate_bps": 1_000_000_000, "access_delay_ns": 0},
         "flows": [
             flow(json!({"kind": "bulk", "bytes": 1000}), control.clone()),
-            flow(json!({"kind": "vectors", "epochs": [[1, 2, 3]]}), control.clone()),
+            relayed,
             flow(json!({"kind": "pingpong", "request_bytes": 1, "mean_interval_ns": 1000}), control),
             flow(json!({"kind": "cbr", "ip_bytes": 186, "interval_ns": 20_000_000}), Value::Null),
             flow(json!({"kind": "requests", "codes": [1, 15], "mean_interval_ns": 50_000_000}),

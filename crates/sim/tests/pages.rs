@@ -1,6 +1,6 @@
 //! Web pages: objects that reveal other objects, over each version of HTTP.
 
-use crate::common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, text, wide_link, world, MS, SECOND};
 use headway_sim::Outcome;
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -297,10 +297,10 @@ fn invalid_columns_are_rejected_by_name() {
     ] {
         let mut app = good.clone();
         app[field] = value;
-        let error = headway_sim::run(&user(&app).to_string()).err().unwrap();
+        let error = headway_sim::run(&text(&user(&app))).err().unwrap();
         assert!(error.to_string().contains(said), "{error}");
     }
-    let error = headway_sim::run(&user(&page("2", 2, &[(1, NONE)])).to_string()).err();
+    let error = headway_sim::run(&text(&user(&page("2", 2, &[(1, NONE)])))).err();
     let said = "connections: 2 is not allowed; 1 with HTTP/2";
     assert!(error.unwrap().to_string().contains(said));
 }

@@ -5,7 +5,7 @@
 //! under 20 seconds.
 
 use crate::cases::cases;
-use crate::common::{segments, Reassembly, MS, SECOND};
+use crate::common::{segments, text, Reassembly, MS, SECOND};
 use headway_algorithms::{choices, controls, startups};
 use headway_sim::{Scenario, World};
 use headway_wire::TcpFlags;
@@ -227,7 +227,7 @@ fn scenario(most_flows: usize) -> impl Strategy<Value = Case> {
 }
 
 fn build(scenario: &Value) -> World {
-    let parsed = Scenario::from_json(&scenario.to_string());
+    let parsed = Scenario::from_json(&text(scenario));
     parsed
         .and_then(|s| World::new(&s))
         .expect("a valid scenario")

@@ -1,7 +1,7 @@
 //! Quick-Start between hosts and routers: which router answers requests, how the option changes on
 //! its path, and what is recorded.
 
-use crate::common::{answering, router_counter, router_events, run, MS, SECOND};
+use crate::common::{answering, router_counter, router_events, run, text, MS, SECOND};
 use headway_sim::{Outcome, Scenario};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};
@@ -196,7 +196,7 @@ fn a_checkpoint_does_not_change_answers() {
 #[test]
 fn an_invalid_router_is_rejected_with_one_line() {
     let said = |links: &[Value], flows: &Value| {
-        let text = chain(links, flows, "forward0").to_string();
+        let text = text(&chain(links, flows, "forward0"));
         match headway_sim::run(&text) {
             Ok(_) => panic!("accepted {text}"),
             Err(error) => error.to_string(),

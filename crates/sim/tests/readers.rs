@@ -1,6 +1,6 @@
 //! Applications that read slowly: the window closes, is probed, and reopens.
 
-use crate::common::{dumbbell, run, wide_link, Trace, MS, SECOND};
+use crate::common::{dumbbell, run, text, wide_link, Trace, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 
@@ -98,7 +98,7 @@ fn only_bulk_transfers_can_read_at_a_rate_or_in_portions() {
         ),
     ] {
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk(1000, &fields)]));
-        let error = Scenario::from_json(&scenario.to_string()).unwrap_err();
+        let error = Scenario::from_json(&text(&scenario)).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! A relay: a host on the path that splits connections in two.
 
-use crate::common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, text, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -149,15 +149,15 @@ fn a_slow_leg_throttles_the_fast_one() {
 }
 
 #[test]
-fn a_relay_must_be_between_the_ends() {
+fn a_relay_with_invalid_fields_is_refused() {
     for (relay, said) in [
         (
             json!({"at_hop": 0}),
-            "flows[0].relay.at_hop: 0 is not allowed; between from_hop, 0, and to_hop, 2",
+            "flows[0].route: 0 is not allowed; 1 to 64 links",
         ),
         (
             json!({"at_hop": 2}),
-            "flows[0].relay.at_hop: 2 is not allowed; between from_hop, 0, and to_hop, 2",
+            "flows[0].relay.route: 0 is not allowed; 1 to 64 links",
         ),
         (
             json!({"at_hop": 1, "control": {"name": "none"}}),
@@ -168,14 +168,14 @@ fn a_relay_must_be_between_the_ends() {
             "flows[0].relay.stack: bsd is not allowed",
         ),
     ] {
-        let error = headway_sim::run(&chain(1, 1, 0.0, &transfer(1, &relay)).to_string());
+        let error = headway_sim::run(&text(&chain(1, 1, 0.0, &transfer(1, &relay))));
         let error = error.err().unwrap().to_string();
         assert!(error.starts_with(said), "{error}");
     }
     let mut cbr = transfer(1, &json!({"at_hop": 1}));
     cbr["app"] = json!({"kind": "cbr", "ip_bytes": 100, "interval_ns": SECOND});
     cbr["control"] = json!(null);
-    let error = Scenario::from_json(&chain(1, 1, 0.0, &cbr).to_string()).unwrap_err();
+    let error = Scenario::from_json(&text(&chain(1, 1, 0.0, &cbr))).unwrap_err();
     assert_eq!(
         error.to_string(),
         "flows[0].relay: a relay is not allowed; UDP flows have none"

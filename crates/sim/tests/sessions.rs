@@ -1,6 +1,6 @@
 //! Host pairs with many connections.
 
-use crate::common::{asked, run, wide_link, world, MS, SECOND};
+use crate::common::{asked, run, text, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 
@@ -132,7 +132,7 @@ fn invalid_columns_are_rejected_by_name() {
     let refused = |change: &dyn Fn(&mut Value), words: &str| {
         let mut scenario = pair(SECOND, 10, &many(2, SECOND, 10, false));
         change(&mut scenario);
-        let error = Scenario::from_json(&scenario.to_string()).unwrap_err().0;
+        let error = Scenario::from_json(&text(&scenario)).unwrap_err().0;
         assert!(error.contains(words) && !error.contains('\n'), "{error}");
     };
     let app = |name: &'static str, value: Value| {
@@ -263,7 +263,7 @@ fn connections_that_do_not_add_up_to_the_epochs_are_rejected() {
     ] {
         let mut vectors = in_turn(&[3], 0, 10);
         vectors["connections"] = connections;
-        let text = pair(SECOND, 10, &vectors).to_string();
+        let text = text(&pair(SECOND, 10, &vectors));
         let error = Scenario::from_json(&text).unwrap_err().0;
         assert_eq!(
             error,
@@ -272,6 +272,6 @@ fn connections_that_do_not_add_up_to_the_epochs_are_rejected() {
     }
     let mut captured = pair(SECOND, 10, &in_turn(&[1, 1], 0, 10));
     captured["capture"] = json!({"link": "bottleneck"});
-    let error = Scenario::from_json(&captured.to_string()).unwrap_err().0;
+    let error = Scenario::from_json(&text(&captured)).unwrap_err().0;
     assert!(error.starts_with("capture"), "{error}");
 }

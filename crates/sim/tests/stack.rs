@@ -2,7 +2,7 @@
 //! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, and cites the source.
 
 use crate::common::{
-    bulk, dumbbell, find, on_the_wheel, wide_link, CapturedSegment, Trace, MS, SECOND,
+    bulk, dumbbell, find, on_the_wheel, text, wide_link, CapturedSegment, Trace, MS, SECOND,
 };
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
@@ -122,10 +122,9 @@ fn a_receive_buffer_outside_its_range_is_rejected() {
         let link = wide_link(1_000_000, MS);
         let mut flow = bulk("reno", None);
         flow["receive_buffer_bytes"] = json!(buffer);
-        let error =
-            headway_sim::run(&dumbbell("linux-6", SECOND, &link, json!([flow])).to_string())
-                .err()
-                .expect("out of range");
+        let error = headway_sim::run(&text(&dumbbell("linux-6", SECOND, &link, json!([flow]))))
+            .err()
+            .expect("out of range");
         assert!(
             error.to_string().contains("receive_buffer_bytes"),
             "{error}"

@@ -81,6 +81,22 @@ def try_out(
             help="Add a hop: a chain instead of one bottleneck. Repeat for each hop.",
         ),
     ] = None,
+    reverse: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD=VALUE,...",
+            help="Fields in which the bottleneck's way back differs: rate=1Mbit/s,buffer=50pkts.",
+        ),
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            "--topology",
+            parser=path,
+            metavar="FILE",
+            help="Read the topology from a .json or .toml file.",
+        ),
+    ] = None,
     flows: Annotated[
         str, typer.Option(help="Flows, for example 2xcubic,1xhtcp+jump-start:size=1MB:sack=off.")
     ] = "1xcubic",
@@ -170,7 +186,7 @@ def try_out(
 ) -> None:
     """Try flows on a dumbbell or a chain; the default is a 1 Mbit/s home link with one CUBIC flow.
 
-    Or run a whole experiment from a file.
+    Or on a topology from a file, or run a whole experiment from a file.
     """
     if beside == backend:
         raise HeadwayError(f"beside: {beside} is already the backend; name another one")
@@ -186,13 +202,10 @@ def try_out(
         if "seed" in given:
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
     else:
-        if hop:
-            _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
-        if control is not None:
-            _refuse(given, ("flows",), "--control is one flow; put it into --flows")
+        _refuse_twice(given, topology)
         try_options = TryOptions(
-            rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), flows,
-            control, voip, apart, duration, warmup, stack,
+            rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), reverse,
+            topology, flows, control, voip, apart, duration, warmup, stack,
         )  # fmt: skip
         base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
@@ -245,9 +258,12 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
     ]
 
 
+_OF_TOPOLOGY = (
+    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "reverse",
+)  # fmt: skip
+"""Options that each set a part of the topology."""
 _PARTS = (
-    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "flows",
-    "control", "apart", "voip", "duration", "warmup", "stack",
+    *_OF_TOPOLOGY, "topology", "flows", "control", "apart", "voip", "duration", "warmup", "stack",
 )  # fmt: skip
 """Options that each set a field of the experiment."""
 
@@ -256,6 +272,17 @@ def _given(context: typer.Context) -> set[str]:
     """The options that are given on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def _refuse_twice(given: set[str], topology: Path | None) -> None:
+    """Raise HeadwayError for options that another option replaces."""
+    if "topology" in given:
+        _refuse(given, _OF_TOPOLOGY, f"{topology} has the topology; change it there")
+    if "hop" in given:
+        _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
+        _refuse(given, ("reverse",), "--topology FILE can give a chain's reverse links")
+    if "control" in given:
+        _refuse(given, ("flows",), "--control is one flow; put it into --flows")
 
 
 def _refuse(given: set[str], names: Sequence[str], why: str) -> None:

@@ -44,6 +44,11 @@ COMMANDS = {
         "flow.",
         command_class="Try",
     ),
+    "draw": Command(
+        "draw",
+        "draw",
+        "Draw an experiment's network as SVG: nodes, links and ways of flows.",
+    ),
     "report": Command(
         "studies",
         "report",

@@ -240,12 +240,18 @@ def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
 
 
 def _queues(trace: Trace) -> list[Series]:
-    """Queues in kB of every link towards the receivers; a chain has several."""
+    """Queues in kB of every link towards the receivers; in a network, the longest queues."""
     from headway.figures import QUEUE, variant_of
 
-    links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]
     rows = _by(trace["queue"], "link")
-    labels = ["queue"] if len(links) == 1 else [f"queue of hop {n}" for n in range(len(links))]
+    if trace.experiment.topology.graph().is_row:
+        links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]
+        labels = ["queue"] if len(links) == 1 else [f"queue of hop {n}" for n in range(len(links))]
+    else:
+        sums = trace["queue"].group_by("link").agg(pl.col("queue_bytes").mean())
+        longest = sums.sort("queue_bytes", "link", descending=[True, False]).head(MOST_FLOWS)
+        links = sorted(longest["link"].to_list())
+        labels = [f"queue of {trace.links[link]}" for link in links]
     return [
         _step_series(_Drawn(label, variant_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
         for number, (link, label) in enumerate(zip(links, labels, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import (
     KERNEL_OWN,
     Chain,
+    Dumbbell,
     Experiment,
     Flow,
     Hop,
@@ -49,6 +50,8 @@ class TryOptions:
     quick_start: str | None
     routers: Sequence[str]
     hops: Sequence[str]
+    reverse: str | None
+    topology: Path | None
     flows: str
     control: str | None
     voip: bool
@@ -69,18 +72,54 @@ def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment
         flows = _start_apart(flows, try_options.apart)
     if try_options.voip:
         flows.append(Flow(app=Voip))
-    return Experiment.model_validate(
-        {
-            "topology": _chain(try_options) if try_options.hops else _dumbbell(try_options),
-            "flows": flows,
-            "duration": try_options.duration,
-            "warmup": try_options.warmup,
-            "seed": seed,
-            "stack": try_options.stack,
-            "start_spread": _START_SPREAD,
-            "sample": _sample_every(try_options.duration),
-        }
-    )
+    fields = {
+        "topology": _topology(try_options),
+        "flows": flows,
+        "duration": try_options.duration,
+        "warmup": try_options.warmup,
+        "seed": seed,
+        "stack": try_options.stack,
+        "start_spread": _START_SPREAD,
+        "sample": _sample_every(try_options.duration),
+    }
+    try:
+        return Experiment.model_validate(fields)
+    except ExperimentError as error:
+        if try_options.topology is not None and str(error).startswith("topology"):
+            raise HeadwayError(f"{try_options.topology}: {_shortened(str(error))}") from None
+        raise
+
+
+def _topology(try_options: TryOptions) -> object:
+    """The topology, or its fields."""
+    if try_options.topology is not None:
+        fields = _fields_of_file(try_options.topology)
+        is_whole = isinstance(fields, dict) and "topology" in fields
+        return fields["topology"] if is_whole else fields
+    if try_options.hops:
+        return _chain(try_options)
+    fields = _dumbbell(try_options)
+    if try_options.reverse is not None:
+        fields["reverse"] = _reverse(fields, try_options.reverse)
+    return fields
+
+
+def _reverse(forward: dict[str, Any], text: str) -> Link:
+    """The dumbbell's reverse link: a mirror of the forward link, except for the given fields."""
+    [(_, mirrored)] = Dumbbell.model_validate(forward).links()
+    try:
+        given = _link_options(part.strip() for part in text.split(","))
+        return Link.model_validate({**mirrored.model_dump(mode="json"), **given})
+    except ValueError as error:
+        raise HeadwayError(f"reverse: {text!r}: {error}") from None
+
+
+def _link_options(parts: Iterable[str]) -> dict[str, object]:
+    """A link's fields from FIELD=VALUE; "routers" is off, or NAME+NAME."""
+    fields: dict[str, object] = {**options_of_text(list(parts))}
+    if isinstance(routers := fields.get("routers"), str):
+        fields["routers"] = [] if routers == "off" else _routers(routers.split("+"))
+    return fields
 
 
 def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
@@ -110,14 +149,11 @@ def _chain(try_options: TryOptions) -> Chain:
                 "for example 10Mbit/s,20ms,1BDP,aqm=red"
             ) from None
         try:
-            fields: dict[str, object] = {**options_of_text(more)}
-            if isinstance(of_hop := fields.get("routers"), str):
-                fields["routers"] = [] if of_hop == "off" else _routers(of_hop.split("+"))
             link = {
                 "aqm": try_options.aqm,
                 "quick_start": try_options.quick_start,
                 "routers": routers,
-                **fields,
+                **_link_options(more),
             }
             hops.append(
                 Hop(
@@ -189,23 +225,28 @@ def from_file(path: Path) -> Experiment:
     From the output of ``headway try --json`` it reads the key ``experiment``. Raises
     HeadwayError with a one-line message.
     """
-    read = _READERS.get(path.suffix.lower())
-    if read is None:
-        raise HeadwayError(f"{path}: name an experiment's file that ends in .json or .toml")
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise HeadwayError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
-        fields = read(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise HeadwayError(f"{path}: cannot read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise HeadwayError(f"{path}: not {path.suffix[1:].upper()}: {error}") from None
+    fields = _fields_of_file(path)
     if isinstance(fields, dict) and "topology" not in fields and "experiment" in fields:
         fields = fields["experiment"]
     try:
         return Experiment.model_validate(fields)
     except ExperimentError as error:
         raise HeadwayError(f"{path}: {_shortened(str(error))}") from None
+
+
+def _fields_of_file(path: Path) -> Any:
+    """The content of a .json or .toml file. Raises HeadwayError with a one-line message."""
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        raise HeadwayError(f"{path}: name a file that ends in .json or .toml")
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise HeadwayError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
+        return read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HeadwayError(f"{path}: cannot read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise HeadwayError(f"{path}: not {path.suffix[1:].upper()}: {error}") from None
 
 
 def _shortened(line: str) -> str:

@@ -11,7 +11,7 @@ from headway.cli.show import console, notice, print_json, print_table
 from headway.cli.try_run import FinishedTrial
 from headway.cli.try_warnings import warnings
 from headway.digest import SPREAD, average
-from headway.experiment import Chain, Dumbbell, Experiment
+from headway.experiment import Experiment, Link, Topology
 from headway.table import Cell, Table
 from headway.units import BITS_PER_BYTE, format_rate, format_time
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_FLOWS = 100
 """Most rows of the table of flows; one line summarizes the flows without a row."""
+_MOST_LINKS = 8
+"""Most links of a network whose results are printed; --json has all."""
 
 Summary = dict[str, Any]
 
@@ -101,30 +103,46 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
-    several = len(base.topology.links()) > 1
-    # for a chain of two hops with a gateway, the kernel backend records only one hop's links
-    forward = [
-        (link["name"].removeprefix("forward"), link)
-        for link in mean["links"]
-        if link["name"].startswith("forward")
-    ]
+    shown = _shown_links(base, mean["links"])
     rows: list[list[Cell]] = [
-        [f"queue{f' of hop {hop}' if several else ''}, bytes", *_spread(link["queue_bytes"], 1)]
-        for hop, link in forward
+        [f"queue{f' of {label}' if label else ''}, bytes", *_spread(link["queue_bytes"], 1)]
+        for label, link in shown
     ]
     if mean["voip"] is not None:
         rows.append(["one-way delay, ms", *_spread(mean["voip"]["owd_us"], 1e-3)])
     print_table(Table("", ["", *SPREAD], rows, by_row=True))
-    for hop, link in forward:
-        with_voip = mean["voip"] and link is forward[0][1]
+    for label, link in shown:
+        with_voip = mean["voip"] and link is shown[0][1]
         voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if with_voip else ""
         console().print(
-            f"{f'hop {hop}: ' if several else ''}utilization {link['utilization']:.1%}, "
+            f"{f'{label}: ' if label else ''}utilization {link['utilization']:.1%}, "
             f"drops {cell(link['drops_pkts'])}, "
             f"queue full {cell(link['queue_full_events'])} times{voip}",
             markup=False,
         )
-        _print_routers(base, link, f" of hop {hop}" if several else "")
+        _print_routers(base, link, f" of {label}" if label else "")
+
+
+def _shown_links(base: Experiment, links: Sequence[Summary]) -> list[tuple[str, Summary]]:
+    """The links whose results are printed, each with its label; "" if it is the only one.
+
+    They are the forward links, and the reverse links if a flow begins at the far end. Of a network
+    they are the links with the highest utilization.
+    """
+    if not base.topology.graph().is_row:
+        busiest = sorted(links, key=lambda link: -link["utilization"])[:_MOST_LINKS]
+        return [(link["name"], link) for link in links if link in busiest]
+    several = len(base.topology.links()) > 1
+    both = any(flow.direction == "reverse" for flow in base.flows)
+    # for a chain of two hops with a gateway, the kernel backend records only one hop's links
+    shown = []
+    for link in links:
+        hop = link["name"].removeprefix("forward").removeprefix("reverse")
+        way = "reverse" if link["name"].startswith("reverse") else "forward"
+        if both or way == "forward":
+            words = [way if both else "", f"hop {hop}" if several else ""]
+            shown.append((" ".join(filter(None, words)), link))
+    return shown
 
 
 def _print_routers(base: Experiment, link: Summary, where: str) -> None:
@@ -236,19 +254,27 @@ def _median_of(values: Sequence[float | None], factor: float) -> str:
     return f"{statistics.median(known):.4g} ({min(known):.4g} to {max(known):.4g})"
 
 
-def _path_text(path: Dumbbell | Chain) -> str:
+def _path_text(path: Topology) -> str:
     """A short description of a path; it names the AQM unless it is drop-tail, and the routers."""
+    graph = path.graph()
     forward = [link for link, _ in path.links()]
-    several = len(forward) > 1
-    rtt_ns = sum(there.delay + back.delay for there, back in path.links())
+    several = f"{len(forward)} hops: " if len(forward) > 1 else ""
+    if not graph.is_row:
+        several = f"{path.kind} of {len(graph.nodes)} nodes: "
     parts = [
-        " + ".join(dict.fromkeys(format_rate(link.rate) for link in forward)),
-        format_time(rtt_ns + 4 * path.access_delay),
+        " + ".join(dict.fromkeys(map(_rates, path.links()))),
+        format_time(graph.base_rtt_ns(path.access_delay)),
         " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
         *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
         *dict.fromkeys(router.label for link in forward for router in link.all_routers()),
     ]
-    return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
+    return several + ", ".join(parts)
+
+
+def _rates(links: tuple[Link, Link]) -> str:
+    """The rate of both directions, or both rates if they differ."""
+    there, back = (format_rate(link.rate) for link in links)
+    return there if there == back else f"{there} (back {back})"
 
 
 def _stacks(base: Experiment) -> str:

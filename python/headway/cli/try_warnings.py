@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headway.engine import engine
-from headway.experiment import Bulk, Cbr, Control, Experiment, Flow, Link, limit_bytes
+from headway.experiment import (
+    Bulk,
+    Cbr,
+    Control,
+    Experiment,
+    Flow,
+    Link,
+    limit_bytes,
+    named_links,
+    routes_of,
+)
 from headway.registry import registry
 from headway.units import format_rate, format_size, format_time
 
@@ -63,17 +74,34 @@ def _small_queues(experiment: Experiment) -> Iterable[str]:
         if flow.is_tcp or isinstance(flow.app, Cbr)
     ]
     largest = max(sizes, default=0)
-    hops = experiment.topology.links()
-    for index, (forward, _) in enumerate(hops):
-        limit = limit_bytes(forward, experiment.base_rtt_ns)
+    for where, link in _links_with_data(experiment):
+        limit = limit_bytes(link, experiment.base_rtt_ns)
         if limit is not None and limit < largest:
-            where = f" of hop {index}" if len(hops) > 1 else ""
-            given = f" ({forward.buffer})" if forward.buffer.unit == "BDP" else ""
+            given = f" ({link.buffer})" if link.buffer.unit == "BDP" else ""
             yield (
                 f"buffer{where}: {format_size(limit)}{given} hold less than a packet of "
                 f"{largest} B, so no packet of that size gets through; "
                 "a packet counts until it is sent"
             )
+
+
+def _links_with_data(experiment: Experiment) -> Iterable[tuple[str, Link]]:
+    """The links that most data crosses, with the words that name each of them in a warning.
+
+    In a dumbbell or a chain these are the forward links. In a network they are the links on the
+    flows' own routes.
+    """
+    if experiment.topology.graph().is_row:
+        hops = experiment.topology.links()
+        for index, (forward, _) in enumerate(hops):
+            yield f" of hop {index}" if len(hops) > 1 else "", forward
+        return
+    named = list(named_links(experiment.topology).items())
+    there = (experiment.routes(number)[0] for number in range(len(experiment.flows)))
+    crossed = set(itertools.chain.from_iterable(there))
+    for number in sorted(crossed):
+        name, link = named[number]
+        yield f" of {name}", link
 
 
 def _nothing_arrived(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
@@ -96,15 +124,13 @@ def _unfinished(experiment: Experiment, digest: FlowDigest) -> str | None:
 def _several_protocols(experiment: Experiment) -> Iterable[str]:
     """Warn of links whose routers control flows of more than one protocol."""
     with_control = {control.header for control in registry().controls if control.header}
-    hops = experiment.topology.links()
-    for index, (forward, _) in enumerate(hops):
-        names = [router.label for router in forward.routers]
-        headers = (registry().router(router.name).header for router in forward.routers)
+    for where, link in _links_with_data(experiment):
+        names = [router.label for router in link.routers]
+        headers = (registry().router(router.name).header for router in link.routers)
         controlling = [
             name for name, header in zip(names, headers, strict=True) if header in with_control
         ]
         if len(controlling) > 1:
-            where = f" of hop {index}" if len(hops) > 1 else ""
             yield (
                 f"routers{where}: {_names(controlling)} each measure all traffic of the link but "
                 "control only their own flows, so the protocols do not share it equally"
@@ -177,8 +203,9 @@ def _no_grant(
 
 def _links_without_quick_start(experiment: Experiment, flow: Flow) -> list[Link]:
     """The links on a flow's path whose routers do not support Quick-Start."""
-    hops = experiment.topology.links()[flow.from_hop : flow.to_hop]
-    return [link for hop in hops for link in hop if link.quick_start is None]
+    links = list(named_links(experiment.topology).values())
+    there, back = routes_of(experiment.topology, flow, 0, experiment.seed)
+    return [links[number] for number in (*there, *back) if links[number].quick_start is None]
 
 
 def _default(startup: str, tunable: str) -> int:

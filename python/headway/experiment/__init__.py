@@ -6,7 +6,8 @@ it names the kernel's own controls. Models are frozen and compare by value.
 
 A bandwidth-delay product ("1 BDP") is rate × base RTT in whole bytes, and makes the limit one in
 bytes. The base RTT of a dumbbell is its ``rtt`` plus twice its two access delays; that of a
-chain is the sum over all its hops. It does not include the extra delay of a flow.
+chain is the sum over all its hops; that of a network is the longest one between two of its nodes
+over the shortest routes. It does not include the extra delay of a flow.
 """
 
 from headway.experiment.algorithms import KERNEL_OWN, Aqm, Control
@@ -24,6 +25,15 @@ from headway.experiment.apps import (
 )
 from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
+from headway.experiment.network import (
+    Edge,
+    LeafSpine,
+    Network,
+    Star,
+    Topology,
+    named_links,
+    routes_of,
+)
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, QueueLimit, limit_bytes
 from headway.experiment.vary import Mahimahi, Schedule, Step, outages
 from headway.spec import explain
@@ -40,12 +50,15 @@ __all__ = [
     "Chain",
     "Control",
     "Dumbbell",
+    "Edge",
     "Exchanges",
     "Experiment",
     "Flow",
     "Hop",
+    "LeafSpine",
     "Link",
     "Mahimahi",
+    "Network",
     "Pages",
     "Pingpong",
     "QueueLimit",
@@ -55,11 +68,15 @@ __all__ = [
     "Schedule",
     "Sessions",
     "Site",
+    "Star",
     "Step",
+    "Topology",
     "Vectors",
     "Voip",
     "explain",
     "limit_bytes",
+    "named_links",
     "outages",
     "parse_flows",
+    "routes_of",
 ]

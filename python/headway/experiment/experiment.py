@@ -12,7 +12,8 @@ from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.apps import Exchanges, Pages, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
-from headway.experiment.path import Capture, Chain, Dumbbell, Link, named_links
+from headway.experiment.network import Topology, named_links, routes_of
+from headway.experiment.path import Capture, Link
 from headway.registry import Algorithm, registry
 from headway.spec import (
     Given,
@@ -33,6 +34,8 @@ BATCHES = engine.BATCHES
 end of each."""
 
 MAX_SAMPLES = 10_000_000
+_MOST_NAMES = 200
+"""Most names of links that an error lists."""
 WITHOUT_FRTO = "linux-2.6"
 """The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
 
@@ -46,7 +49,7 @@ class Experiment(Spec):
     tenth of the rest, and additionally at every ``sample`` interval.
     """
 
-    topology: Annotated[Dumbbell | Chain, Field(discriminator="kind")]
+    topology: Annotated[Topology, Field(discriminator="kind")]
     flows: Given[tuple[Flow, ...], str | Sequence[Flow | str]] = Field(
         min_length=1, max_length=engine.MAX_FLOWS
     )
@@ -90,16 +93,18 @@ class Experiment(Spec):
                 f"sample: {format_time(self.sample)} is not allowed; "
                 f"at least {format_time(-(-self.duration // MAX_SAMPLES))} for this duration"
             )
-        links = self.topology.links()
-        for index, pair in enumerate(links):
-            for link in pair:
-                self._check_buffer(index, link)
-                engine.check_routers([router.name for router in link.all_routers()])
-        names = ("bottleneck", "hosts", *named_links(self.topology))
+        graph, named = self.topology.graph(), named_links(self.topology)
+        base_rtt_ns = self.base_rtt_ns
+        for index, (name, link) in enumerate(named.items()):
+            where = f"hop {index // 2}" if graph.is_row else name
+            self._check_buffer(link, base_rtt_ns, f" of {where}")
+            engine.check_routers([router.name for router in link.all_routers()])
+        names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
+            more = ", ..." if len(names) > _MOST_NAMES else ""
             raise ValueError(
                 f"capture.link: {self.capture.link!r} is not allowed; "
-                f"choose from {', '.join(names)}"
+                f"choose from {', '.join(names[:_MOST_NAMES])}{more}"
             )
         if self.capture is not None and self.capture.link == "hosts":
             relayed = [number for number, flow in enumerate(self.flows) if flow.relay is not None]
@@ -112,16 +117,17 @@ class Experiment(Spec):
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._check_flow(f"flows[{number}]", flow, links)
+                self._check_flow(number, flow, list(named.values()))
 
-    def _check_buffer(self, hop: int, link: Link) -> None:
+    @staticmethod
+    def _check_buffer(link: Link, base_rtt_ns: int, of: str) -> None:
         try:
-            engine.check_limit(str(link.buffer), link.rate, self.base_rtt_ns, f" of hop {hop}")
+            engine.check_limit(str(link.buffer), link.rate, base_rtt_ns, of)
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
 
-    def _check_flow(self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]) -> None:
-        hops = len(links)
+    @staticmethod
+    def _check_hops(where: str, flow: Flow, hops: int) -> None:
         if flow.to_hop is not None and flow.to_hop > hops:
             raise ValueError(f"{where}.to_hop: {flow.to_hop} is not allowed; at most {hops}")
         if flow.from_hop >= hops:
@@ -135,7 +141,19 @@ class Experiment(Spec):
                 f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
                 f"must be less than the hop where the flow leaves, {last}"
             )
-        self._check_headers(where, flow, links[flow.from_hop : last])
+
+    def _check_flow(self, number: int, flow: Flow, links: Sequence[Link]) -> None:
+        where = f"flows[{number}]"
+        if self.topology.graph().is_row:
+            self._check_hops(where, flow, len(links) // 2)
+        elif flow.relay is not None:
+            raise ValueError(f"{where}.relay: only a chain can have relays")
+        try:
+            routes = self.routes(number)
+        except ValueError as error:
+            raise ValueError(f"{where}.{error}") from None
+        there, back = ([links[link] for link in route] for route in routes)
+        self._check_headers(where, flow, [*there, *back])
         # The latest start time that the flow can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
@@ -149,10 +167,10 @@ class Experiment(Spec):
         if isinstance(flow.app, Sessions | Exchanges | Pages) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
-            self._check_many_connections(where, flow, links)
+            self._check_many_connections(where, flow, (there, back))
 
-    def _check_headers(self, where: str, flow: Flow, hops: Sequence[tuple[Link, Link]]) -> None:
-        routers = {router.name for pair in hops for link in pair for router in link.all_routers()}
+    def _check_headers(self, where: str, flow: Flow, links: Sequence[Link]) -> None:
+        routers = {router.name for link in links for router in link.all_routers()}
         relay = flow.relay.control if flow.relay is not None else None
         for control in (flow.control, relay):
             if control is None or control.kernel_own is not None:
@@ -164,7 +182,7 @@ class Experiment(Spec):
                     raise ValueError(f"{where}.{error}") from None
 
     def _check_many_connections(
-        self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]
+        self, where: str, flow: Flow, routes: Sequence[Sequence[Link]]
     ) -> None:
         if self.capture is not None:
             raise ValueError(
@@ -172,8 +190,7 @@ class Experiment(Spec):
                 "a capture cannot distinguish the connections of one pair"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
-        for pair in links:
-            path_ns += max(link.delay + link.reorder_delay for link in pair)
+        path_ns += max(sum(link.delay + link.reorder_delay for link in route) for route in routes)
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "
@@ -196,8 +213,14 @@ class Experiment(Spec):
     @property
     def base_rtt_ns(self) -> int:
         """Propagation delay in ns of a round trip over the path, without flows' extra delays."""
-        hops = [(forward.delay, back.delay) for forward, back in self.topology.links()]
-        return engine.base_rtt_ns(hops, self.topology.access_delay)
+        return self.topology.graph().base_rtt_ns(self.topology.access_delay)
+
+    def routes(self, number: int) -> tuple[list[int], list[int]]:
+        """Numbers of the links that a flow's packets cross: to the other end, and back.
+
+        A link's number is its index in the trace's links.
+        """
+        return routes_of(self.topology, self.flows[number], number, self.seed)
 
     def flow_names(self) -> list[str]:
         """A name for each flow: its ``name``, or a default such as "cubic-0", "voip-1", "cbr-2"."""

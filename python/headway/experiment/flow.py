@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -62,6 +62,10 @@ Ecn = Literal[
 """ECN setting of both ends of a connection, or of the opener and the responder."""
 
 
+Direction = Literal["forward", "reverse"]
+"""The direction in which a flow's opener sends through a dumbbell or a chain."""
+
+
 class Relay(Spec):
     """A host at router ``at_hop`` of a chain that splits a flow's connection in two.
 
@@ -97,9 +101,13 @@ class Flow(Spec):
     Path and time: ``start`` None lets the experiment draw it from its ``start_spread``. ``delay``
     is extra one-way delay on the flow's path, in each direction. ``from_hop`` and ``to_hop`` are
     routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses the
-    hops between; ``to_hop`` None is behind the last hop. A ``relay`` splits the connection at a
-    router in between: see ``Relay``. ``stack`` is the TCP stack of both hosts; None is the
-    experiment's.
+    hops between; ``to_hop`` None is behind the last hop. With ``direction`` "reverse" the flow runs
+    the other way: its opener is at ``to_hop`` (in a dumbbell, on the far side), so that an upload
+    runs beside a download. A ``relay`` splits the connection at a router in between: see ``Relay``.
+    In a network, ``source`` and ``destination`` name the nodes of
+    the opener and of the other end. ``route`` and ``reverse_route`` list the nodes that packets
+    pass, from end to end, as a list of names or as "a-b-c"; None is the shortest route. ``stack``
+    is the TCP stack of both hosts; None is the experiment's.
 
     Buffers of both hosts: ``receive_buffer``, 4096 B to 1 GiB, is used from the start (Linux: the
     default of tcp_rmem); None is the stack's, which grows. ``send_buffer``, 4096 B to 1 GiB,
@@ -160,6 +168,11 @@ class Flow(Spec):
     delay: Time = default(0)
     from_hop: int = Field(default=0, ge=0)
     to_hop: int | None = Field(default=None, ge=1)
+    direction: Direction = "forward"
+    source: str | None = None
+    destination: str | None = None
+    route: Given[str | None, str | Sequence[str] | None] = default(None)
+    reverse_route: Given[str | None, str | Sequence[str] | None] = default(None)
     relay: Given[Relay | None, Relay | Mapping[str, Any] | int | None] = default(None)
 
     @model_validator(mode="before")
@@ -178,6 +191,18 @@ class Flow(Spec):
         if isinstance(value, tuple | list) and len(value) == 2:
             return str(value[0]) if value[0] == value[1] else f"{value[0]}/{value[1]}"
         return value
+
+    @field_validator("source", "destination", "route", "reverse_route")
+    @classmethod
+    def _check_nodes(cls, value: str | None) -> str | None:
+        if value is not None:
+            engine.check_nodes(value)
+        return value
+
+    @field_validator("route", "reverse_route", mode="before")
+    @classmethod
+    def _join_nodes(cls, value: Any) -> Any:
+        return "-".join(map(str, value)) if isinstance(value, tuple | list) else value
 
     @field_validator("stack")
     @classmethod

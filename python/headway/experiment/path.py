@@ -1,4 +1,4 @@
-"""Paths: links, dumbbells and chains of hops."""
+"""Links, and the topologies in which they stand in a row: dumbbells and chains of hops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from headway import units
 from headway.engine import engine
 from headway.experiment.algorithms import Aqm, Router
+from headway.experiment.graph import Graph, row_graph
 from headway.experiment.vary import Vary
 from headway.router import QuickStart
 from headway.spec import (
@@ -116,12 +117,20 @@ class Dumbbell(Spec):
         forward = Link.model_construct(delay=there_ns, **shared)
         return [(forward, self.reverse or _mirror(forward, back_ns))]
 
+    def graph(self) -> Graph:
+        """Two routers and the links between them."""
+        return _row(self.links())
+
 
 class Hop(Spec):
     """One hop of a chain; ``reverse`` None mirrors the forward link as a dumbbell's does."""
 
     forward: Link
     reverse: Link | None = None
+
+    def links(self) -> tuple[Link, Link]:
+        """The forward and the reverse link."""
+        return self.forward, self.reverse or _mirror(self.forward, self.forward.delay)
 
 
 class Chain(Spec):
@@ -134,27 +143,19 @@ class Chain(Spec):
 
     def links(self) -> list[tuple[Link, Link]]:
         """Each hop's forward and reverse link."""
-        return [
-            (hop.forward, hop.reverse or _mirror(hop.forward, hop.forward.delay))
-            for hop in self.hops
-        ]
+        return [hop.links() for hop in self.hops]
 
-
-def named_links(topology: Dumbbell | Chain) -> dict[str, Link]:
-    """The links by their names in traces: "forward0", "reverse0", "forward1", ..."""
-    return {
-        f"{way}{hop}": link
-        for hop, pair in enumerate(topology.links())
-        for way, link in zip(("forward", "reverse"), pair, strict=True)
-    }
+    def graph(self) -> Graph:
+        """The routers and the links between them."""
+        return _row(self.links())
 
 
 class Capture(Spec):
     """A packet capture in pcapng, of a link or at hosts.
 
-    ``link`` is a link's name ("forward0"), "bottleneck" (both directions of the first hop, as seen
-    from the left), or "hosts" (packets that hosts send and receive, one interface per side).
-    ``snaplen`` is in bytes; 0 keeps whole packets.
+    ``link`` is a link's name ("forward0"), "bottleneck" (both directions of the first hop of a
+    dumbbell or a chain, as seen from the left), or "hosts" (packets that hosts send and receive,
+    one interface per side). ``snaplen`` is in bytes; 0 keeps whole packets.
     """
 
     link: str = "bottleneck"
@@ -164,6 +165,10 @@ class Capture(Spec):
 def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
     """The link's queue limit in bytes; None if the limit is a number of packets."""
     return engine.limit_bytes(str(link.buffer), link.rate, base_rtt_ns)
+
+
+def _row(links: Sequence[tuple[Link, Link]]) -> Graph:
+    return row_graph(tuple((there.delay, back.delay) for there, back in links))
 
 
 def _mirror(link: Link, delay_ns: int) -> Link:

@@ -67,10 +67,12 @@ def fields_of_legs(
     experiment: Experiment,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """The emulator's fields of the testbed's link, and of the leg before it (or None)."""
-    topology = topology_fields(experiment)
+    links = topology_fields(experiment)["links"]
+    both = zip(links[::2], links[1::2], strict=True)
+    legs = [{"forward": there, "reverse": back} for there, back in both]
     if not has_gateway(experiment):
-        return topology, None
-    before, last = topology["hops"]
+        return legs[0], None
+    before, last = legs
     if is_reversed(experiment):
         before, last = (
             {"forward": hop["reverse"], "reverse": hop["forward"]} for hop in (last, before)

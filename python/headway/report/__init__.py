@@ -10,7 +10,8 @@ from headway.report.page import (
     render,
     write_report,
 )
-from headway.report.sketch import Edge, Node, Sketch, row, sketches
+from headway.report.sketch import Edge, Node, row, sketches
+from headway.report.svg import Sketch
 from headway.report.words import question
 from headway.report.zoom import ZoomChart
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
 from headway.report.dark import dark_colour, rules
-from headway.report.sketch import Sketch
+from headway.report.svg import Sketch
 from headway.report.words import grouped_by_verdict
 from headway.report.zoom import ZoomChart, colours, script_and_divs
 from headway.table import Table, is_numeric, texts, value_text

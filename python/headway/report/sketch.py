@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
+from itertools import chain
 from textwrap import wrap
 from typing import TypeVar
 
 from headway.experiment import Bulk, Cbr, Chain, Experiment, Flow, Link, Requests
+from headway.report.graph_sketch import Drawn, draw
+from headway.report.svg import GAP, LETTER, LINE, Sketch, svg, texts
 from headway.units import Buffer, format_rate, format_time
 
 Value = TypeVar("Value", int, float, Buffer)
 
-_LETTER = 6.1
-"""Assumed width of a letter at font size ``_SIZE``, since the reader's font is unknown."""
-_SIZE, _LINE = 11, 14
-_GAP = 8
 _ROUTER = 13
 """Radius of a router's circle."""
 _FEW = 3
@@ -31,14 +29,6 @@ _LABEL_LETTERS = 28
 """Maximum number of letters in a line of a link's label."""
 _MOST_LABELLED = 5
 """Most hops of a chain whose links are all labelled; in longer chains only the first hop is."""
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """An ``<svg>`` element as text, and its caption."""
-
-    svg: str
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,7 @@ class Node:
     @property
     def width(self) -> float:
         """Width in user units of the SVG."""
-        return 2 * _ROUTER if self.router else max(map(len, self.lines)) * _LETTER + 2 * _GAP
+        return 2 * _ROUTER if self.router else max(map(len, self.lines)) * LETTER + 2 * GAP
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class Edge:
     def width(self) -> float:
         """Width in user units of the SVG."""
         longest = max(map(len, (*self.above, *self.below)), default=0)
-        return max(22.0, longest * _LETTER + 2 * _GAP)
+        return max(22.0, longest * LETTER + 2 * GAP)
 
 
 @dataclass(frozen=True)
@@ -85,13 +75,13 @@ def row(
     nodes: Sequence[Node], edges: Sequence[Edge], caption: str, ways: Sequence[Way] = ()
 ) -> Sketch:
     """Draw nodes in a row, with an edge between neighbours; n nodes have n - 1 edges."""
-    above = _LINE * max((len(edge.above) for edge in edges), default=0)
-    half = max(_ROUTER if node.router else (_LINE * len(node.lines) + _GAP) / 2 for node in nodes)
-    middle = max(above + _GAP, half) + _GAP
-    below = max([half, *(_LINE * len(edge.below) + _GAP for edge in edges)])
+    above = LINE * max((len(edge.above) for edge in edges), default=0)
+    half = max(_ROUTER if node.router else (LINE * len(node.lines) + GAP) / 2 for node in nodes)
+    middle = max(above + GAP, half) + GAP
+    below = max([half, *(LINE * len(edge.below) + GAP for edge in edges)])
     parts: list[str] = []
     centres: list[float] = []
-    x = float(_GAP)
+    x = float(GAP)
     for index, node in enumerate(nodes):
         parts += _node(node, x, middle)
         centres.append(x + node.width / 2)
@@ -99,26 +89,32 @@ def row(
         if index < len(edges):
             parts += _edge(edges[index], x, middle)
             x += edges[index].width
-    y = middle + below + _GAP
+    y = middle + below + GAP
     for way in ways:
-        room = (centres[way.end] - centres[way.begin]) / _LETTER
+        room = abs(centres[way.end] - centres[way.begin]) / LETTER
         lines = wrap(way.label, max(_LABEL_LETTERS, int(room)), break_on_hyphens=False)
-        y += _LINE * len(lines)
+        y += LINE * len(lines)
         parts += _way(lines, centres[way.begin], centres[way.end], y)
-        y += _GAP
-    return Sketch(_svg(parts, x + _GAP, y + _GAP, caption), caption)
+        y += GAP
+    return Sketch(svg(parts, x + GAP, y + GAP, caption), caption)
 
 
 def sketches(experiments: Iterable[Experiment]) -> list[Sketch]:
-    """Draw one sketch for all dumbbells, and one for all chains of the same number of hops.
+    """Draw a sketch for all dumbbells, for all chains of a length, and for all networks of a shape.
 
     Settings that differ between the experiments are shown as values or as a range.
     """
-    groups: dict[int, list[Experiment]] = {}
+    rows: dict[int, list[Experiment]] = {}
+    networks: dict[tuple[object, ...], list[Experiment]] = {}
     for one in experiments:
-        hops = len(one.topology.hops) if isinstance(one.topology, Chain) else 0
-        groups.setdefault(hops, []).append(one)
-    return [_chain(own) if hops else _dumbbell(own) for hops, own in sorted(groups.items())]
+        graph = one.topology.graph()
+        if graph.is_row:
+            hops = len(one.topology.hops) if isinstance(one.topology, Chain) else 0
+            rows.setdefault(hops, []).append(one)
+        else:
+            networks.setdefault((one.topology.kind, *graph.links), []).append(one)
+    drawn = [_chain(own) if hops else _dumbbell(own) for hops, own in sorted(rows.items())]
+    return drawn + [_network(own) for own in networks.values()]
 
 
 def _dumbbell(experiments: Sequence[Experiment]) -> Sketch:
@@ -165,8 +161,10 @@ def _chain(experiments: Sequence[Experiment]) -> Sketch:
     between: dict[tuple[int, int], set[str]] = {}
     for one in experiments:
         for flow in one.flows:
-            end = len(links) if flow.to_hop is None else flow.to_hop
-            between.setdefault((flow.from_hop, end), set()).add(_kind(flow))
+            ends = (flow.from_hop, len(links) if flow.to_hop is None else flow.to_hop)
+            if flow.direction == "reverse":
+                ends = ends[::-1]
+            between.setdefault(ends, set()).add(_kind(flow))
     ways = [Way(*ends, _named(sorted(own))) for ends, own in sorted(between.items())]
     words = "; ".join(", ".join(label) for label in dict.fromkeys(labels))
     return row(
@@ -175,6 +173,39 @@ def _chain(experiments: Sequence[Experiment]) -> Sketch:
         f"Hops in a row, {len(links)}: {words}. {_trials(experiments)}",
         ways,
     )
+
+
+def _network(experiments: Sequence[Experiment]) -> Sketch:
+    graph = experiments[0].topology.graph()
+    links = list(zip(*(one.topology.links() for one in experiments), strict=True))
+    labels = []
+    for edge in links:
+        forward, back = zip(*edge, strict=True)
+        delays = _values({link.delay for link in forward}, format_time)
+        labels.append((*_limits(forward), f"{delays} each way", *_back(forward, back)))
+    kinds = list(dict.fromkeys(labels))
+    edges = [
+        Drawn(graph.links[2 * number][1:], _folded(*label) if len(kinds) > 1 else ())
+        for number, label in enumerate(labels)
+    ]
+    ends: dict[str, set[str]] = {}
+    for one in experiments:
+        for number, flow in enumerate(one.flows):
+            there, _ = one.routes(number)
+            begin, end = graph.links[there[0]][1], graph.links[there[-1]][2]
+            way = f"{graph.nodes[begin]} to {graph.nodes[end]}"
+            ends.setdefault(way, set()).add(_kind(flow))
+    words = "; ".join(", ".join(label) for label in kinds[:_FEW])
+    more = f"; and {len(kinds) - _FEW} more kinds" if len(kinds) > _FEW else ""
+    named = _named([f"{', '.join(sorted(own))} from {way}" for way, own in ends.items()])
+    caption = (
+        f"A network of {len(graph.nodes)} nodes and {len(edges)} edges: {words}{more}. "
+        f"{_trials(experiments)} Ways: {named}."
+    )
+    used = chain.from_iterable(
+        one.routes(n)[0] for one in experiments for n in range(len(one.flows))
+    )
+    return draw(graph.nodes, edges, caption, {link // 2 for link in used})
 
 
 def _trials(experiments: Sequence[Experiment]) -> str:
@@ -286,14 +317,14 @@ def _node(node: Node, x: float, middle: float) -> list[str]:
             for dx, dy in ((1, 1), (1, -1))
         )
         return [f'<circle cx="{centre:g}" cy="{middle:g}" r="{_ROUTER}"/>{cross}']
-    height = _LINE * len(node.lines) + _GAP
+    height = LINE * len(node.lines) + GAP
     top = middle - height / 2
     box = f'width="{node.width:g}" height="{height:g}" rx="3"'
     behind = f'<rect class="behind" x="{x + 4:g}" y="{top - 4:g}" {box}/>' if node.several else ""
-    first = middle - _LINE * (len(node.lines) - 1) / 2
+    first = middle - LINE * (len(node.lines) - 1) / 2
     return [
         f'{behind}<rect x="{x:g}" y="{top:g}" {box}/>',
-        *_texts(node.lines, x + node.width / 2, first),
+        *texts(node.lines, x + node.width / 2, first),
     ]
 
 
@@ -301,34 +332,15 @@ def _edge(edge: Edge, x: float, middle: float) -> list[str]:
     centre = x + edge.width / 2
     return [
         f'<path d="M{x:g} {middle:g}H{x + edge.width:g}"/>',
-        *_texts(edge.above, centre, middle - _GAP - _LINE * (len(edge.above) - 0.5)),
-        *_texts(edge.below, centre, middle + _GAP + _LINE / 2),
+        *texts(edge.above, centre, middle - GAP - LINE * (len(edge.above) - 0.5)),
+        *texts(edge.below, centre, middle + GAP + LINE / 2),
     ]
 
 
 def _way(lines: Sequence[str], begin: float, end: float, y: float) -> list[str]:
-    tip = f"M{end - 6:g} {y - 3:g}L{end:g} {y:g}L{end - 6:g} {y + 3:g}"
+    back = end - 6 if begin < end else end + 6
+    tip = f"M{back:g} {y - 3:g}L{end:g} {y:g}L{back:g} {y + 3:g}"
     return [
         f'<path d="M{begin:g} {y:g}H{end:g}{tip}"/>',
-        *_texts(lines, (begin + end) / 2, y - _LINE * (len(lines) - 0.5) - 3),
+        *texts(lines, (begin + end) / 2, y - LINE * (len(lines) - 0.5) - 3),
     ]
-
-
-def _texts(lines: Sequence[str], x: float, y: float) -> list[str]:
-    """SVG texts for lines that are centred at x; the middle of the first line is at y."""
-    return [
-        f'<text x="{x:g}" y="{y + number * _LINE + _SIZE * 0.36:g}">{escape(line)}</text>'
-        for number, line in enumerate(lines)
-    ]
-
-
-def _svg(parts: Sequence[str], width: float, height: float, caption: str) -> str:
-    sizes = f"width: {1.4 * width:.0f}px; min-width: {0.9 * width:.0f}px"
-    return (
-        f'<svg class="sketch" role="img" aria-label="{escape(caption)}" style="{sizes}" '
-        f'viewBox="0 0 {width:g} {height:g}" '
-        f'fill="none" stroke="currentColor" xmlns="http://www.w3.org/2000/svg">'
-        f"<style>.sketch text {{ fill: currentColor; stroke: none; text-anchor: middle; "
-        f"font: {_SIZE}px sans-serif }} .sketch .behind {{ opacity: 0.5 }}</style>"
-        f"{''.join(parts)}</svg>"
-    )

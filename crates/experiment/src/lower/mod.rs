@@ -9,6 +9,8 @@
 mod fields;
 mod flow;
 mod link;
+mod route;
+mod topology;
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,8 @@ use crate::text::{shorten, Refused};
 use fields::Fields;
 
 pub use flow::{flow_name, VOIP};
-pub use link::{topology, Topology, MIRRORED};
+pub use link::MIRRORED;
+pub use topology::{topology, Shape, Topology};
 
 /// Number of equal parts ("batches") of the run after the warm-up, at whose ends counters are read.
 pub const BATCHES: u64 = 10;
@@ -95,11 +98,12 @@ pub fn scenario<'a>(
         Some(Value::Text(stack)) => stack,
         _ => STACK.to_owned(),
     };
+    let mut path = topology(fields.need("topology")?, known)?;
     let mut world = json!({
         "seed": seed,
         "duration_ns": duration_ns,
         "stack": stack,
-        "topology": topology(fields.need("topology")?, known)?.fields(),
+        "topology": path.fields(),
         "checkpoints_ns": checkpoints_ns(duration_ns, length("warmup", Kind::Time)?, sample_ns),
         "record": record(&fields)?,
     });
@@ -123,7 +127,8 @@ pub fn scenario<'a>(
         let flow: Json = json_of(flow.get(), &at)?;
         let fields = Fields::of(&flow, &at)?;
         let drawn = || start::start_ns(seed, number, spread_ns);
-        let (lowered, app) = flow::flow(&fields, number, drawn, known)?;
+        let (mut lowered, app) = flow::flow(&fields, number, drawn, known)?;
+        route::set(&mut lowered, &at, &mut path.graph, number, seed)?;
         text += &Json::Object(lowered).to_string();
         text.pop();
         text += ",\"app\":";

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use headway_experiment::lower::path_of;
+use headway_experiment::lower::{path_of, Shape};
 use headway_sim::scenario::LinkSpec;
 
 use crate::error::Failure;
@@ -31,18 +31,14 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
     let text = fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;
     let known = headway_algorithms::known();
     let (path, seed) = path_of(&text, &known).map_err(|e| bad(e.to_string()))?;
-    if path.is_chain {
-        return Err(bad(
-            "topology.kind: chain is not allowed; a testbed needs dumbbell".into(),
-        ));
+    if path.shape != Shape::Dumbbell {
+        let line = "topology.kind: a testbed needs dumbbell; no other kind is allowed";
+        return Err(bad(line.into()));
     }
     let access_ns = 2 * path.access_delay_ns;
     let access_rate_bps = path.access_rate_bps;
-    let both = path
-        .hops
-        .into_iter()
-        .flat_map(|(there, back)| [there, back]);
-    let links: Result<Vec<LinkSpec>, _> = both.map(serde_json::from_value).collect();
+    let links = path.links.into_iter().map(serde_json::from_value);
+    let links: Result<Vec<LinkSpec>, _> = links.collect();
     let links = links.map_err(|e| bad(e.to_string()))?;
     let links = links
         .try_into()

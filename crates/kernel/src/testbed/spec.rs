@@ -372,6 +372,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             Err(e) => return Err(bad(format!("--buffer: {e}"))),
         };
         Ok(LinkSpec {
+            name: None,
             rate_bps,
             delay_ns,
             vary: None,

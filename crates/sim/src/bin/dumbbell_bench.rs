@@ -49,7 +49,7 @@ fn scenario(
     serde_json::json!({
         "duration_ns": (duration_s * 1e9) as u64,
         "stack": stack,
-        "topology": {"kind": "dumbbell", "forward": forward, "reverse": link},
+        "topology": {"links": [forward, link]},
         "flows": (0..flows).map(flow).collect::<Vec<_>>(),
         "record": {"flows": false, "queue": false, "udp": false, "drops": false}
     })

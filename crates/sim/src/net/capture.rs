@@ -50,14 +50,15 @@ type CapturedPacket = (u64, u32, FullPacket);
 
 /// Name with which a scenario requests captures at hosts instead of at a link.
 const HOSTS: &str = "hosts";
-/// Name with which a scenario requests captures of both directions of the first hop.
+/// Name with which a scenario requests captures of what enters the first link and of what leaves the
+/// second: both directions of the bottleneck, at the senders' side.
 const BOTTLENECK: &str = "bottleneck";
 
 impl Tap {
     pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
         let (entering, leaving, names) = if capture.link == HOSTS {
             (vec![], vec![], vec!["left", "right"])
-        } else if capture.link == BOTTLENECK {
+        } else if capture.link == BOTTLENECK && built.names.len() > 1 {
             (vec![0], vec![1], vec![BOTTLENECK])
         } else {
             let at = built

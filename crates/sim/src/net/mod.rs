@@ -26,6 +26,8 @@ pub struct Net {
     pub(crate) packets: Slab,
     pub(crate) links: Vec<Link>,
     pub(crate) routes: Vec<Route>,
+    /// The links of routes after their first link; see [`Route::link`].
+    pub(crate) further: Vec<u32>,
     /// Tables that this run records.
     pub tables: Tables,
     pub(crate) record: Record,
@@ -95,7 +97,7 @@ impl Net {
     /// Values that the first link of a route publishes to the host that sends on it.
     #[cold]
     pub(crate) fn monitor(&self, route: u32) -> Option<Monitor> {
-        let first = self.routes[route as usize].link(0);
+        let first = self.routes[route as usize].link(0, &self.further);
         self.links[first as usize].monitor()
     }
 
@@ -105,7 +107,7 @@ impl Net {
         let packet = &self.packets[id];
         let route = &self.routes[packet.route as usize];
         if packet.hop < route.hops {
-            let number = route.link(packet.hop);
+            let number = route.link(packet.hop, &self.further);
             self.forward(id, number);
         } else {
             self.leave(id);
@@ -113,8 +115,8 @@ impl Net {
     }
 
     /// Sends a packet from its last router to its host. Most packets take the path in
-    /// [`Net::cross`] instead; this function is for packets that a link has reordered or
-    /// duplicated, and for routes without a link.
+    /// [`Net::cross`] instead; this function is for packets that the last link of their route has
+    /// reordered or duplicated.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];

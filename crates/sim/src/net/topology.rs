@@ -2,26 +2,33 @@
 //! route.
 
 use crate::net::link::{Link, Wire};
-use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
+use crate::scenario::{LinkSpec, Routes, Scenario, ScenarioError};
 use headway_algorithms::{routers_of, QueueInstance, RouterInfo};
+use std::collections::BTreeMap;
 
-/// The path of one direction of a flow: an access link at either end and consecutive links between
-/// routers. Flow `i` has routes `2i` (from its opener) and `2i + 1` (back). If the flow has a
-/// relay, these routes end at the relay. The routes from relays to responders come after those of
-/// all flows, also in pairs.
+/// The path of one direction of a flow: links between routers, and an access link at either end.
+/// Flow `i` has routes `2i` (from its opener) and `2i + 1` (back). If the flow has a relay, these
+/// routes end at the relay. The routes from relays to responders come after those of all flows,
+/// also in pairs.
 pub(crate) struct Route {
     pub near: Wire,
     pub far: Wire,
+    /// Number of the first link. It is stored here because most routes of a dumbbell have no other.
     first: u32,
-    step: i32,
+    /// Where the further links begin in the list of [`Built::further`].
+    further: u32,
     pub hops: u8,
 }
 
 impl Route {
-    /// Number of the next link of a packet that has crossed `hop` links between routers.
+    /// Number of the next link of a packet that has crossed `hop` links between routers. `all` is
+    /// the list of [`Built::further`].
     #[inline]
-    pub fn link(&self, hop: u8) -> u32 {
-        (self.first as i32 + self.step * i32::from(hop)) as u32
+    pub fn link(&self, hop: u8, all: &[u32]) -> u32 {
+        match hop {
+            0 => self.first,
+            _ => all[self.further as usize + usize::from(hop) - 1],
+        }
     }
 
     /// Whether a route starts at its opener's end.
@@ -31,96 +38,77 @@ impl Route {
     }
 }
 
-/// The network of a scenario. Link `2k` leads from router `k` to router `k + 1`, link `2k + 1`
-/// back. The trace uses these numbers.
+/// The network of a scenario. The trace uses the numbers of its links.
 pub(crate) struct Built {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
+    /// The links of routes after their first link. Routes with the same links share them.
+    pub further: Vec<u32>,
     pub names: Vec<String>,
     /// Router algorithms of the run. The trace refers to them by their index in this list.
     pub routers: Vec<&'static RouterInfo>,
 }
 
-/// The access link of a host that is attached to a router.
-fn access_link(access_rate_bps: u64) -> Wire {
-    Wire::new(access_rate_bps, 0)
-}
+/// Where the further links of a route begin in [`Built::further`].
+type Shared<'a> = BTreeMap<&'a [u32], u32>;
 
 impl Built {
     pub fn new(scenario: &Scenario) -> Result<Built, ScenarioError> {
-        let (hops, access_rate_bps, access_delay_ns): (Vec<(&LinkSpec, &LinkSpec)>, _, _) =
-            match &scenario.topology {
-                Topology::Dumbbell {
-                    forward,
-                    reverse,
-                    access_rate_bps,
-                    access_delay_ns,
-                } => (vec![(forward, reverse)], *access_rate_bps, *access_delay_ns),
-                Topology::Chain {
-                    hops,
-                    access_rate_bps,
-                    access_delay_ns,
-                } => (
-                    hops.iter().map(|h| (&h.forward, &h.reverse)).collect(),
-                    *access_rate_bps,
-                    *access_delay_ns,
-                ),
-            };
-        let both_ways = hops.iter().flat_map(|(there, back)| [there, back]);
-        let routers = both_ways.flat_map(|link| &link.routers);
+        let topology = &scenario.topology;
+        let routers = topology.links.iter().flat_map(|link| &link.routers);
         let mut built = Built {
             links: vec![],
             routes: vec![],
+            further: vec![],
             names: vec![],
             routers: routers_of(routers.map(|router| router.name.as_str())),
         };
-        for (i, (forward, reverse)) in hops.iter().enumerate() {
-            built.add_link(scenario, format!("forward{i}"), forward)?;
-            built.add_link(scenario, format!("reverse{i}"), reverse)?;
+        for (number, link) in topology.links.iter().enumerate() {
+            let own = link.name.clone();
+            let name = own.unwrap_or_else(|| format!("link{number}"));
+            built.add_link(scenario, name, link)?;
         }
-        let last = hops.len() as u32;
-        let host = Wire::new(access_rate_bps, access_delay_ns);
+        let mut shared = Shared::new();
+        let host = Wire::new(topology.access_rate_bps, topology.access_delay_ns);
+        // the access link of a relay, which is attached to a router
+        let relay = Wire::new(topology.access_rate_bps, 0);
         for flow in &scenario.flows {
             // A flow's extra delay belongs to the opener's access link.
-            let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
-            match &flow.relay {
-                None => built.add_routes(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),
-                Some(relay) => {
-                    built.add_routes(
-                        flow.from_hop,
-                        relay.at_hop,
-                        near,
-                        access_link(access_rate_bps),
-                    );
-                }
-            }
+            let near = Wire::new(
+                topology.access_rate_bps,
+                topology.access_delay_ns + flow.extra_delay_ns,
+            );
+            let far = if flow.relay.is_some() { relay } else { host };
+            built.add_routes(flow.routes(), near, far, &mut shared);
         }
-        for flow in &scenario.flows {
-            if let Some(relay) = &flow.relay {
-                let to = flow.to_hop.unwrap_or(last);
-                built.add_routes(relay.at_hop, to, access_link(access_rate_bps), host);
-            }
+        for behind in scenario.flows.iter().filter_map(|flow| flow.relay.as_ref()) {
+            built.add_routes(behind.routes(), relay, host, &mut shared);
         }
         Ok(built)
     }
 
-    /// Adds both routes between a host at router `from` and one at router `to`.
-    fn add_routes(&mut self, from: u32, to: u32, near: Wire, far: Wire) {
-        let hops = (to - from) as u8;
-        self.routes.push(Route {
-            near,
-            far,
-            first: from * 2,
-            step: 2,
-            hops,
-        });
-        self.routes.push(Route {
-            near: far,
-            far: near,
-            first: (to - 1) * 2 + 1,
-            step: -2,
-            hops,
-        });
+    /// Adds the routes of both directions between a host with the access link `near` and one with
+    /// the access link `far`.
+    fn add_routes<'a>(
+        &mut self,
+        routes: Routes<'a>,
+        near: Wire,
+        far: Wire,
+        shared: &mut Shared<'a>,
+    ) {
+        for (links, near, far) in [(routes.there, near, far), (routes.back, far, near)] {
+            let further = *shared.entry(&links[1..]).or_insert_with(|| {
+                self.further.extend(&links[1..]);
+                (self.further.len() - (links.len() - 1)) as u32
+            });
+            self.routes.push(Route {
+                near,
+                far,
+                first: links[0],
+                further,
+                hops: links.len() as u8,
+            });
+        }
     }
 
     fn add_link(

@@ -4,6 +4,7 @@ use super::limits::{
     bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
     SOCKET_BUFFER_BYTES,
 };
+use super::topology::{Routes, Topology};
 use super::App;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -107,23 +108,27 @@ pub struct Flow {
     /// Extra one-way delay of the opener's access link.
     #[serde(default)]
     pub extra_delay_ns: u64,
-    /// Router to which the sender is attached (chain only).
+    /// Numbers of the links from the opener to the other end, or to the relay; absent: the first
+    /// link.
     #[serde(default)]
-    pub from_hop: u32,
-    /// Router to which the receiver is attached; absent: the last router.
+    pub route: Option<Vec<u32>>,
+    /// Numbers of the links back to the opener; absent: the second link.
     #[serde(default)]
-    pub to_hop: Option<u32>,
+    pub reverse_route: Option<Vec<u32>>,
     /// A relay: a host on the path that splits the connection in two.
     #[serde(default)]
     pub relay: Option<Relay>,
 }
 
-/// A relay: a host at a router between both ends, with one connection to each end.
+/// A relay: a host at a router between both ends, with one connection to each end. The flow's own
+/// routes lead to the relay.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// The relay's router, between `from_hop` and `to_hop`.
-    pub at_hop: u32,
+    /// Numbers of the links from the relay to the other end.
+    pub route: Vec<u32>,
+    /// Numbers of the links from the other end to the relay.
+    pub reverse_route: Vec<u32>,
     /// Congestion control with which the relay sends to either end; absent: the flow's control.
     #[serde(default)]
     pub control: Option<Control>,
@@ -158,8 +163,25 @@ pub struct Control {
     pub tunables: BTreeMap<String, u32>,
 }
 
+impl Relay {
+    /// The routes between the relay and the other end.
+    pub(crate) fn routes(&self) -> Routes<'_> {
+        Routes::of(Some(&self.route), Some(&self.reverse_route))
+    }
+}
+
 impl Flow {
-    pub(super) fn check(&self, field: &str, hops: u32) -> Result<(), ScenarioError> {
+    /// The routes between the opener and the other end, or the relay.
+    pub(crate) fn routes(&self) -> Routes<'_> {
+        Routes::of(self.route.as_ref(), self.reverse_route.as_ref())
+    }
+
+    /// The flow's own routes, then those behind its relay.
+    pub(super) fn legs(&self) -> impl Iterator<Item = Routes<'_>> {
+        std::iter::once(self.routes()).chain(self.relay.as_ref().map(Relay::routes))
+    }
+
+    pub(super) fn check(&self, field: &str, topology: &Topology) -> Result<(), ScenarioError> {
         let app = format!("{field}.app");
         check_time(&format!("{field}.start_ns"), self.start_ns)?;
         check_time(&format!("{field}.extra_delay_ns"), self.extra_delay_ns)?;
@@ -212,23 +234,15 @@ impl Flow {
             }
         }
         self.check_reader(field)?;
-        let to = self.to_hop.unwrap_or(hops);
-        if to > hops || self.from_hop >= to {
-            return Err(bad(
-                &format!("{field}.from_hop"),
-                format!("{} to {to}", self.from_hop),
-                &format!("from_hop < to_hop <= {hops}"),
-            ));
+        for (leg, routes) in [field.to_owned(), format!("{field}.relay")]
+            .iter()
+            .zip(self.legs())
+        {
+            topology.check_routes(leg, routes)?;
         }
-        if let Some(relay) = &self.relay {
+        if self.relay.is_some() && self.app.spec().is_udp() {
             let field = format!("{field}.relay");
-            if self.app.spec().is_udp() {
-                return Err(bad(&field, "a relay", "UDP flows have none"));
-            }
-            if relay.at_hop <= self.from_hop || relay.at_hop >= to {
-                let allowed = format!("between from_hop, {}, and to_hop, {to}", self.from_hop);
-                return Err(bad(&format!("{field}.at_hop"), relay.at_hop, &allowed));
-            }
+            return Err(bad(&field, "a relay", "UDP flows have none"));
         }
         let field = format!("{field}.control");
         match (self.app.spec().is_udp(), &self.control) {

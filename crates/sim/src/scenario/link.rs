@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
+    /// Name in the trace; absent: "link" and the link's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// IP bits per second, at least 1.
     pub rate_bps: u64,
     /// Propagation delay.

@@ -20,10 +20,11 @@ pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};
 pub use link::{Aqm, EcnPath, LinkSpec};
 pub use record::{Capture, Record};
-pub use topology::{Hop, Topology};
+pub(crate) use topology::Routes;
+pub use topology::Topology;
 pub use vary::{Step, Vary};
 
-use limits::{check_time, default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};
+use limits::{default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};
 use serde::Deserialize;
 
 /// A complete, deterministic run.
@@ -79,38 +80,11 @@ impl Scenario {
         if self.flows.is_empty() || self.flows.len() > 1_000_000 {
             return Err(bad("flows", self.flows.len(), "1 to 1000000 flows"));
         }
-        match &self.topology {
-            Topology::Dumbbell {
-                forward,
-                reverse,
-                access_rate_bps,
-                access_delay_ns,
-            } => {
-                check_rate("topology.access_rate_bps", *access_rate_bps)?;
-                check_time("topology.access_delay_ns", *access_delay_ns)?;
-                forward.check("topology.forward")?;
-                reverse.check("topology.reverse")?;
-            }
-            Topology::Chain {
-                hops,
-                access_rate_bps,
-                access_delay_ns,
-            } => {
-                check_rate("topology.access_rate_bps", *access_rate_bps)?;
-                check_time("topology.access_delay_ns", *access_delay_ns)?;
-                if hops.is_empty() || hops.len() > 64 {
-                    return Err(bad("topology.hops", hops.len(), "1 to 64 hops"));
-                }
-                for (i, hop) in hops.iter().enumerate() {
-                    hop.forward.check(&format!("topology.hops[{i}].forward"))?;
-                    hop.reverse.check(&format!("topology.hops[{i}].reverse"))?;
-                }
-            }
-        }
+        self.topology.check()?;
         for (i, flow) in self.flows.iter().enumerate() {
-            flow.check(&format!("flows[{i}]"), self.topology.hops())?;
+            flow.check(&format!("flows[{i}]"), &self.topology)?;
             if flow.app.spec().has_many_connections() {
-                self.check_for_sessions(i, flow.extra_delay_ns)?;
+                self.check_for_sessions(i, flow)?;
             }
         }
         Ok(())
@@ -119,12 +93,13 @@ impl Scenario {
     /// Checks a flow with many connections. Sockets are used again after TIME_WAIT, so every packet
     /// must arrive within that time. A capture is not allowed, because it could not distinguish the
     /// connections of a host pair.
-    fn check_for_sessions(&self, number: usize, extra_ns: u64) -> Result<(), ScenarioError> {
+    fn check_for_sessions(&self, number: usize, flow: &Flow) -> Result<(), ScenarioError> {
         if self.capture.is_some() {
             let allowed = "null with many connections of one pair";
             return Err(bad("capture", "a capture", allowed));
         }
-        let path_ns = self.topology.largest_delay_ns() + extra_ns;
+        let legs: Vec<_> = flow.legs().collect();
+        let path_ns = self.topology.largest_delay_ns(&legs) + flow.extra_delay_ns;
         if path_ns > MAX_SESSION_DELAY_NS {
             let field = format!("flows[{number}].app");
             let allowed = "a path of at most 30 s one-way delay with many connections of one pair";

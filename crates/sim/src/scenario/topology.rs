@@ -1,81 +1,105 @@
-//! The network between the hosts.
+//! The network between the hosts: a graph of links. A flow's routes list the links that its packets
+//! cross, so the engine needs no nodes.
 
-use super::limits::gigabit;
+use super::limits::{bad, check_rate, check_time, gigabit, ScenarioError};
 use super::{LinkSpec, Vary};
+use headway_experiment::limits::{MAX_HOPS, MAX_LINKS};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
-/// The network between the hosts.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-// A scenario has a single topology, so the size of the larger variant does not matter.
-#[allow(clippy::large_enum_variant)]
-pub enum Topology {
-    /// Every host pair has its own access links to one shared bottleneck.
-    Dumbbell {
-        /// Senders to receivers.
-        forward: LinkSpec,
-        /// Receivers to senders.
-        reverse: LinkSpec,
-        /// Rate of each access link, bits per second.
-        #[serde(default = "gigabit")]
-        access_rate_bps: u64,
-        /// One-way delay of each access link.
-        #[serde(default)]
-        access_delay_ns: u64,
-    },
-    /// Routers in a row (parking lot). Each flow chooses where it enters and leaves.
-    Chain {
-        /// The links between neighbouring routers.
-        hops: Vec<Hop>,
-        /// Rate of each access link, bits per second.
-        #[serde(default = "gigabit")]
-        access_rate_bps: u64,
-        /// One-way delay of each access link.
-        #[serde(default)]
-        access_delay_ns: u64,
-    },
-}
-
-/// Both directions between two neighbouring routers.
+/// The links between routers. Every host has an access link of its own to the router where its flow
+/// begins or ends.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Hop {
-    /// Direction away from the first router.
-    pub forward: LinkSpec,
-    /// Direction towards the first router.
-    pub reverse: LinkSpec,
+pub struct Topology {
+    /// The links. Routes and the trace refer to a link by its index in this list.
+    pub links: Vec<LinkSpec>,
+    /// Rate of each access link, bits per second.
+    #[serde(default = "gigabit")]
+    pub access_rate_bps: u64,
+    /// One-way delay of each access link.
+    #[serde(default)]
+    pub access_delay_ns: u64,
+}
+
+/// Routes of flows that give none: the first link there, the second link back.
+const FIRST: &[u32] = &[0];
+const SECOND: &[u32] = &[1];
+
+/// The routes of a flow or of its relay, each a list of link numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routes<'a> {
+    /// From the opener to the other end.
+    pub there: &'a [u32],
+    /// From the other end to the opener.
+    pub back: &'a [u32],
+}
+
+impl<'a> Routes<'a> {
+    /// The given routes, or those of a network with two links.
+    pub fn of(there: Option<&'a Vec<u32>>, back: Option<&'a Vec<u32>>) -> Routes<'a> {
+        Routes {
+            there: there.map_or(FIRST, Vec::as_slice),
+            back: back.map_or(SECOND, Vec::as_slice),
+        }
+    }
 }
 
 impl Topology {
-    /// Number of links in a row.
-    pub fn hops(&self) -> u32 {
-        match self {
-            Topology::Dumbbell { .. } => 1,
-            Topology::Chain { hops, .. } => hops.len() as u32,
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        check_rate("topology.access_rate_bps", self.access_rate_bps)?;
+        check_time("topology.access_delay_ns", self.access_delay_ns)?;
+        if self.links.is_empty() || self.links.len() > MAX_LINKS {
+            let allowed = format!("1 to {MAX_LINKS} links");
+            return Err(bad("topology.links", self.links.len(), &allowed));
         }
-    }
-
-    /// Longest propagation and reordering delay in one direction.
-    pub(super) fn largest_delay_ns(&self) -> u64 {
-        let link = |l: &LinkSpec| {
-            let held_ns = |vary: &Vary| vary.longest_ns(l.delay_ns);
-            l.vary.as_ref().map_or(l.delay_ns, held_ns) + l.reorder_delay_ns
-        };
-        match self {
-            Topology::Dumbbell {
-                forward,
-                reverse,
-                access_delay_ns,
-                ..
-            } => link(forward).max(link(reverse)) + 2 * access_delay_ns,
-            Topology::Chain {
-                hops,
-                access_delay_ns,
-                ..
-            } => {
-                let longest = |h: &Hop| link(&h.forward).max(link(&h.reverse));
-                hops.iter().map(longest).sum::<u64>() + 2 * access_delay_ns
+        let mut names = BTreeSet::new();
+        for (number, link) in self.links.iter().enumerate() {
+            let field = format!("topology.links[{number}]");
+            link.check(&field)?;
+            if let Some(name) = &link.name {
+                if !names.insert(name) {
+                    let allowed = "each link has a name of its own";
+                    return Err(bad(&format!("{field}.name"), name, allowed));
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Checks that routes consist of existing links, and that no route crosses a link twice.
+    pub(super) fn check_routes(&self, field: &str, routes: Routes) -> Result<(), ScenarioError> {
+        for (name, route) in [("route", routes.there), ("reverse_route", routes.back)] {
+            let field = format!("{field}.{name}");
+            if route.is_empty() || route.len() > MAX_HOPS {
+                let allowed = format!("1 to {MAX_HOPS} links");
+                return Err(bad(&field, route.len(), &allowed));
+            }
+            if let Some(other) = route.iter().find(|&&n| n as usize >= self.links.len()) {
+                let allowed = format!("a link's number, 0 to {}", self.links.len() - 1);
+                return Err(bad(&field, other, &allowed));
+            }
+            let mut crossed = BTreeSet::new();
+            if let Some(again) = route.iter().find(|&&n| !crossed.insert(n)) {
+                return Err(bad(&field, again, "a route crosses a link only once"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Longest propagation and reordering delay in one direction of these routes.
+    pub(super) fn largest_delay_ns(&self, legs: &[Routes]) -> u64 {
+        let link = |&number: &u32| {
+            let link = &self.links[number as usize];
+            let held_ns = |vary: &Vary| vary.longest_ns(link.delay_ns);
+            link.vary.as_ref().map_or(link.delay_ns, held_ns) + link.reorder_delay_ns
+        };
+        let sum_ns =
+            |links: &mut dyn Iterator<Item = &u32>| links.map(link).fold(0, u64::saturating_add);
+        let there_ns = sum_ns(&mut legs.iter().flat_map(|leg| leg.there));
+        let back_ns = sum_ns(&mut legs.iter().flat_map(|leg| leg.back));
+        there_ns
+            .max(back_ns)
+            .saturating_add(2 * self.access_delay_ns)
     }
 }

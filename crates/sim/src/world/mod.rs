@@ -100,6 +100,7 @@ impl World {
             packets: Slab::default(),
             links: built.links,
             routes: built.routes,
+            further: built.further,
             tables: Tables {
                 off: !scenario.trace,
                 ..Tables::default()

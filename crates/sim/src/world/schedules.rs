@@ -60,7 +60,7 @@ fn world(draw: &mut Draw) -> World {
     let scenario = json!({
         "duration_ns": BOUND_NS, "seed": draw.below(1 << 40),
         "stack": draw.one(&["linux-2.6", "linux-6"]), "trace": false,
-        "topology": {"kind": "dumbbell", "forward": forward, "reverse": reverse},
+        "topology": {"links": [forward, reverse]},
         "flows": [{"name": "scheduled", "app": {"kind": "bulk"}, "start_ns": BOUND_NS,
             "control": {"name": draw.one(&["reno", "cubic", "htcp", "cubic26"])},
             "sack": switch(draw), "timestamps": switch(draw), "delayed_ack": switch(draw),

@@ -7,7 +7,7 @@ use headway_sim::{Outcome, Scenario, World};
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::tcp_options::{Sack, SackBlock};
 use headway_wire::{Ipv4View, TcpFlags, TcpView};
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
 pub const MS: u64 = 1_000_000;
@@ -84,14 +84,64 @@ pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     rows.map(|i| c.value[i]).collect()
 }
 
-/// Builds and runs a scenario.
+/// The text of a scenario whose topology may be written as a dumbbell or a chain, in the form that
+/// experiments have: `forward` and `reverse`, or `hops` with such pairs. Flows then have `from_hop`
+/// and `to_hop`, and a relay has `at_hop`.
+pub fn text(scenario: &Value) -> String {
+    let mut scenario = scenario.clone();
+    let Some(topology) = scenario["topology"].as_object_mut() else {
+        return scenario.to_string();
+    };
+    let hops = match topology.remove("kind").as_ref().and_then(Value::as_str) {
+        Some("chain") => topology["hops"].as_array().expect("hops").clone(),
+        Some("dumbbell") => vec![json!(topology)],
+        _ => return scenario.to_string(),
+    };
+    let mut links = vec![];
+    for (number, hop) in hops.iter().enumerate() {
+        for way in ["forward", "reverse"] {
+            let mut link = hop[way].clone();
+            link["name"] = json!(format!("{way}{number}"));
+            links.push(link);
+        }
+    }
+    topology.retain(|name, _| name.starts_with("access"));
+    topology.insert("links".into(), json!(links));
+    for flow in scenario["flows"].as_array_mut().into_iter().flatten() {
+        set_routes(flow, hops.len() as u64);
+    }
+    scenario.to_string()
+}
+
+/// Replaces the hops between which a flow crosses a chain, and its relay's hop, by routes.
+fn set_routes(flow: &mut Value, hops: u64) {
+    let flow = flow.as_object_mut().expect("a flow");
+    let mut take = |name: &str| flow.remove(name).and_then(|hop| hop.as_u64());
+    let from = take("from_hop").unwrap_or(0);
+    let mut to = take("to_hop").unwrap_or(hops);
+    let set = |place: &mut Map<String, Value>, from: u64, to: u64| {
+        let there: Vec<u64> = (from..to).map(|hop| 2 * hop).collect();
+        let back: Vec<u64> = (from..to).rev().map(|hop| 2 * hop + 1).collect();
+        place.insert("route".into(), json!(there));
+        place.insert("reverse_route".into(), json!(back));
+    };
+    if let Some(relay) = flow.get_mut("relay").and_then(Value::as_object_mut) {
+        if let Some(at) = relay.remove("at_hop").and_then(|hop| hop.as_u64()) {
+            set(relay, at, to);
+            to = at;
+        }
+    }
+    set(flow, from, to);
+}
+
+/// Builds and runs a scenario, as for [`text`].
 pub fn run(scenario: &Value) -> Outcome {
-    headway_sim::run(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
+    headway_sim::run(&text(scenario)).unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
 }
 
 /// Builds the simulation of a scenario, for tests that run it step by step.
 pub fn world(scenario: &Value) -> World {
-    let parsed = Scenario::from_json(&scenario.to_string());
+    let parsed = Scenario::from_json(&text(scenario));
     let world = parsed.and_then(|s| World::new(&s));
     world.unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
 }

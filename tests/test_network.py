@@ -1,0 +1,195 @@
+"""Networks of any shape: closed forms of throughput, routes, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headway import (
+    Edge,
+    Experiment,
+    ExperimentError,
+    Flow,
+    HeadwayError,
+    Hop,
+    LeafSpine,
+    Link,
+    Network,
+    Star,
+    metrics,
+    run,
+)
+from headway.backends.kernel import check
+from headway.experiment import named_links
+
+PAYLOAD = 1448 / 1500
+"""Share of payload in a full packet with timestamps."""
+
+
+def link(rate: str, delay: str, **more: Any) -> Link:
+    return Link.model_validate({"rate": rate, "delay": delay, "buffer": "200 pkts", **more})
+
+
+def edge(between: str, rate: str, delay: str, **more: Any) -> Edge:
+    return Edge(between=between, forward=link(rate, delay, **more))
+
+
+def goodputs_bps(made: Experiment) -> list[float]:
+    trace = run(made)
+    return [metrics.goodput_bps(trace, flow) for flow in range(len(made.flows))]
+
+
+def test_a_parking_lot_with_fair_queues_shares_links_by_max_min_fairness() -> None:
+    # The flow over all three hops gets half of the slowest hop, as the second short flow does. The
+    # other two get the rest of their hops.
+    rates = {"a-b": 10, "b-c": 6, "c-d": 12}
+    lot = Network(
+        nodes=["a", "b", "c", "d"],
+        edges=[edge(name, f"{mbps} Mbit/s", "5 ms", aqm="drr") for name, mbps in rates.items()],
+    )
+    ends = [("a", "d"), ("a", "b"), ("b", "c"), ("c", "d")]
+    flows = [Flow(control="cubic", source=one, destination=other) for one, other in ends]
+    made = Experiment(topology=lot, flows=flows, duration="60 s", warmup="20 s", record=())
+    assert made.base_rtt_ns == 30_000_000
+    assert [made.routes(flow)[0] for flow in range(4)] == [[0, 2, 4], [0], [2], [4]]
+    assert made.routes(0)[1] == [5, 3, 1]
+    expected = [mbps * 1e6 * PAYLOAD for mbps in (3, 7, 3, 9)]
+    assert goodputs_bps(made) == pytest.approx(expected, rel=0.01)
+
+
+def test_acks_limit_a_download_beside_an_upload_on_an_asymmetric_link() -> None:
+    # Fair queues give the ACKs half of the way back. Each ACK of 52 bytes releases one segment. No
+    # queue overflows, and the receiver's largest window ends the growth of the download's window.
+    back = {"rate": "1 Mbit/s", "delay": "10 ms", "buffer": "9000 pkts", "aqm": "drr"}
+    path = {"kind": "dumbbell", "rate": "20 Mbit/s", "rtt": "20 ms", "buffer": "9000 pkts"}
+    made = Experiment.model_validate(
+        {
+            "topology": {**path, "reverse": back},
+            "flows": "reno+slow-start:delayed_ack=off,cubic:direction=reverse",
+            "duration": "30 s",
+            "warmup": "15 s",
+            "record": [],
+        }
+    )
+    assert (made.routes(0), made.routes(1)) == (([0], [1]), ([1], [0]))
+    download, upload = goodputs_bps(made)
+    assert download == pytest.approx(0.5e6 / (52 * 8) * 1448 * 8, rel=0.03)
+    assert upload == pytest.approx(0.5e6 * PAYLOAD, rel=0.03)
+
+
+def test_a_star_of_eight_senders_shares_the_link_of_the_receiver() -> None:
+    hosts = Star(hosts=9, edge=Hop(forward=link("10 Mbit/s", "2 ms", aqm="drr"),
+                                   reverse=link("10 Mbit/s", "2 ms", aqm="drr")))  # fmt: skip
+    made = Experiment(
+        topology=hosts, flows="8xcubic", duration="40 s", warmup="10 s", record=(),
+        start_spread="1 s",
+    )  # fmt: skip
+    assert made.base_rtt_ns == 8_000_000
+    names = list(named_links(hosts))
+    assert [names[number] for number in made.routes(7)[0]] == ["host8-hub", "hub-host0"]
+    assert goodputs_bps(made) == pytest.approx([10e6 / 8 * PAYLOAD] * 8, rel=0.01)
+
+
+def test_a_leaf_spine_spreads_flows_over_its_spines() -> None:
+    fabric = LeafSpine(
+        leaves=2, spines=4, hosts=4,
+        host_edge=Hop(forward=link("100 Mbit/s", "10 us")),
+        spine_edge=Hop(forward=link("100 Mbit/s", "10 us")),
+    )  # fmt: skip
+    flows = [Flow(control="cubic", source="host0", destination="host4") for _ in range(40)]
+    made = Experiment(topology=fabric, flows=flows, duration="1 s", record=())
+    assert len(fabric.links()) == 8 + 8
+    spines = {tuple(made.routes(flow)[0][1:3]) for flow in range(40)}
+    assert len(spines) == 4
+    other = made.model_copy(update={"seed": 2})
+    assert [made.routes(n) for n in range(40)] != [other.routes(n) for n in range(40)]
+    trace = run(made)
+    assert trace.links == tuple(named_links(fabric))
+    used = [
+        name for number, name in enumerate(trace.links) if metrics.utilization(trace, number) > 0.01
+    ]
+    assert {"host0-leaf0", "leaf1-host4"} <= set(used)
+    assert {name for name in used if name.startswith("leaf0-spine")} == {
+        f"leaf0-spine{spine}" for spine in range(4)
+    }
+
+
+def test_a_network_can_be_written_as_json_and_as_text() -> None:
+    triangle = Network(
+        nodes=["a", "b", "c"],
+        edges=[
+            Edge(between=("a", "b"), forward=link("1 Mbit/s", "9 ms")),
+            edge("b-c", "2 Mbit/s", "1 ms"),
+            edge("c-a", "3 Mbit/s", "1 ms"),
+        ],
+    )
+    text = "cubic:source=a:destination=b:route=a-b,voip:source=b:destination=a"
+    made = Experiment(topology=triangle, flows=text, duration="1 s")
+    assert list(named_links(triangle)) == ["a-b", "b-a", "b-c", "c-b", "c-a", "a-c"]
+    assert made.routes(0) == ([0], [2, 4])
+    assert made.routes(1) == ([2, 4], [5, 3])
+    assert Flow(control="cubic", route=["a", "b"]).route == made.flows[0].route
+    assert Experiment.model_validate_json(made.model_dump_json()) == made
+    assert run(made).links == tuple(named_links(triangle))
+
+
+SLOW = {"rate": "1 Mbit/s", "delay": "1 ms", "buffer": "9 pkts"}
+HOP = {"forward": SLOW}
+PAIR = {"kind": "network", "nodes": ["a", "b", "c"], "edges": [{"between": "a-b", **HOP}]}
+ENDS = {"control": "reno", "source": "a", "destination": "b"}
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"flows": [{**ENDS, "destination": "c"}]}, "flows[0].destination: no route leads from a to c"),
+    ({"flows": [{**ENDS, "destination": "a"}]}, "flows[0].destination: 'a' is not allowed; it is"),
+    ({"flows": [{**ENDS, "source": "d"}]}, "flows[0].source: 'd' is not a node; allowed: a, b, c"),
+    ({"flows": "reno"}, "flows[0].source: is missing; a flow in a network needs it"),
+    ({"flows": [{**ENDS, "route": "a-b-a-b"}]}, "flows[0].route: 'a-b-a-b' is not allowed; it pas"),
+    ({"flows": [{**ENDS, "route": "a-c-b"}]}, "flows[0].route: 'a-c-b' is not allowed; no edge"),
+    ({"flows": [{**ENDS, "route": "a b"}]}, "flows[0].route: 'a b' is not allowed; names of nodes"),
+    ({"flows": [{**ENDS, "to_hop": 9**30}]}, "flows[0].to_hop: only a chain has hops"),
+    ({"flows": [{**ENDS, "direction": "reverse"}]}, "flows[0].direction: 'reverse' is not allowed"),
+    ({"flows": [{**ENDS, "relay": 1}]}, "flows[0].relay: only a chain can have relays"),
+    ({"capture": {}}, "capture.link: 'bottleneck' is not allowed; choose from hosts, a-b, b-a"),
+    ({"topology": {**PAIR, "nodes": ["a", "a"]}}, "topology: nodes[1]: 'a' is not allowed"),
+    ({"topology": {**PAIR, "edges": PAIR["edges"] * 2}}, "edges[1].between: 'a-b' is not allowed"),
+    (
+        {"topology": {**PAIR, "edges": [{"between": "a-b", "forward": {**SLOW, "rate": "0 bps"}}]}},
+        "topology.edges[0].forward.rate: '0 bps' must be",
+    ),
+    ({"topology": {"kind": "star", "hosts": 1, "edge": HOP}}, "topology: hosts: 1 is not allowed"),
+    ({"topology": {"kind": "star", "hosts": 9**30, "edge": HOP}}, "topology.hosts: "),
+    (
+        {"topology": {"kind": "leaf-spine", "leaves": 2000, "spines": 2000, "hosts": 2000,
+                      "host_edge": HOP, "spine_edge": HOP}},
+        "topology: leaves: 2000 with 2000 spines and 2000 hosts each have",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED)
+def test_an_invalid_network_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ExperimentError) as error:
+        Experiment.model_validate({"topology": PAIR, "flows": [ENDS], "duration": "1 s", **changes})
+    line = str(error.value)
+    assert said in line
+    assert "\n" not in line
+
+
+def test_a_flow_in_a_row_names_no_nodes() -> None:
+    path = {"kind": "dumbbell", "rate": "1 Mbit/s", "rtt": "9 ms", "buffer": "9 pkts"}
+    for option in ("source", "destination", "route", "reverse_route"):
+        line = rf"^flows\[0\].{option}: 'a' is not allowed; only a network has named nodes"
+        with pytest.raises(ExperimentError, match=line):
+            Experiment.model_validate(
+                {"topology": path, "flows": f"reno:{option}=a", "duration": "1 s"}
+            )
+
+
+def test_the_kernel_backend_refuses_networks_and_reverse_flows() -> None:
+    made = Experiment.model_validate({"topology": PAIR, "flows": [ENDS], "duration": "1 s"})
+    with pytest.raises(HeadwayError, match=r"topology.kind: 'network' is not possible yet"):
+        check(made)
+    path = {"kind": "dumbbell", "rate": "1 Mbit/s", "rtt": "9 ms", "buffer": "9 pkts"}
+    back = {"topology": path, "flows": "reno,cubic:direction=reverse", "duration": "1 s"}
+    with pytest.raises(HeadwayError, match="cubic-1: direction: 'reverse' is not possible yet"):
+        check(Experiment.model_validate(back))
