@@ -21,6 +21,8 @@ from headway import (
     run,
 )
 from headway.backends.kernel import check
+from headway.backends.sim import SimBackend
+from headway.cli.try_warnings import warnings
 from headway.experiment import named_links
 
 PAYLOAD = 1448 / 1500
@@ -113,6 +115,34 @@ def test_a_leaf_spine_spreads_flows_over_its_spines() -> None:
     assert {name for name in used if name.startswith("leaf0-spine")} == {
         f"leaf0-spine{spine}" for spine in range(4)
     }
+
+
+def test_a_warning_looks_at_the_route_of_its_own_flow() -> None:
+    # Only the routers at x answer Quick-Start requests. Each flow's number decides its route.
+    def by(node: str, **more: Any) -> list[Edge]:
+        link = Link(rate="10 Mbit/s", delay="5 ms", buffer="200 pkts", **more)
+        return [
+            Edge(between=name, forward=link, reverse=link) for name in (f"a-{node}", f"{node}-b")
+        ]
+
+    edges = [*by("x", quick_start={}), *by("y")]
+    made = Experiment(
+        topology=Network(nodes=["a", "b", "x", "y"], edges=edges, ecmp=True),
+        flows="8xcubic+quick-start:size=100kB:source=a:destination=b",
+        duration="2 s",
+        seed=3,
+    )
+    past_y = [number for number in range(8) if max(made.routes(number)[0]) >= 4]
+    only_x = [
+        number for number in range(8) if max(*made.routes(number)[0], *made.routes(number)[1]) < 4
+    ]
+    assert (past_y, only_x) == ([0], [1, 2, 4, 7])
+    lines = warnings(made, SimBackend().digest(made)["flows"])
+    assert [line.partition(",")[0] for line in lines] == [
+        "cubic-0: no router on the path answers Quick-Start requests",
+        "cubic-1",
+        "cubic-7: no Quick-Start request was granted",
+    ]
 
 
 def test_a_network_can_be_written_as_json_and_as_text() -> None:

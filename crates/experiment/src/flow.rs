@@ -200,10 +200,7 @@ impl Kind {
                     no(shorten(&quoted(written)), allowed)
                 }
             }
-            Kind::Nodes => match check_nodes(written) {
-                Ok(()) => Ok(Value::Text(written.to_owned())),
-                Err(e) => Err(e),
-            },
+            Kind::Nodes => check_nodes(written).map(|()| Value::Text(written.to_owned())),
             Kind::Stack => {
                 let names: Vec<&str> = known.stacks.iter().map(String::as_str).collect();
                 if names.contains(&written) {

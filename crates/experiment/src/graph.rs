@@ -1,9 +1,9 @@
 //! Networks as graphs: nodes, directed links, and the routes of flows.
 //!
 //! An edge joins two nodes with two links, one per direction, which have consecutive numbers. A
-//! route is a list of link numbers. A flow's route is the one with the shortest delay. Of routes with the
-//! same delay it is the one with the fewest links, and of these the first by the names of its
-//! nodes. With `ecmp` a hash of the flow chooses among the routes that have the same delay and
+//! route is a list of link numbers. A flow's route is the one with the shortest delay. Of routes
+//! with the same delay it is the one with the fewest links, and of these the first by the names of
+//! its nodes. With `ecmp` a hash of the flow chooses among the routes that have the same delay and
 //! number of links.
 
 use std::cmp::Reverse;
@@ -36,6 +36,8 @@ type Distance = Option<(u64, u32)>;
 #[derive(Clone, Debug)]
 pub struct Graph {
     nodes: Vec<String>,
+    /// The number of each node by its name.
+    numbers: BTreeMap<String, usize>,
     links: Vec<Link>,
     /// Per node: the links that leave it, sorted by the names of the nodes at their ends.
     leaving: Vec<Vec<u32>>,
@@ -69,6 +71,9 @@ pub struct Ends<'a> {
     /// Nodes from the destination to the source.
     pub reverse_route: Option<&'a str>,
 }
+
+/// The routes of a flow whose scenario gives none: the first link there, and the second link back.
+pub const DEFAULT_ROUTES: ([u32; 1], [u32; 1]) = ([0], [1]);
 
 /// The routes of a flow in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +240,9 @@ impl Graph {
         })
     }
 
+    /// Nodes with names that differ, and links.
     fn of(nodes: Vec<String>, links: Vec<Link>) -> Graph {
+        let numbers = nodes.iter().cloned().zip(0..).collect();
         let mut leaving = vec![vec![]; nodes.len()];
         let mut entering = vec![vec![]; nodes.len()];
         for (number, link) in (0..).zip(&links) {
@@ -247,6 +254,7 @@ impl Graph {
         }
         Graph {
             nodes,
+            numbers,
             links,
             leaving,
             entering,
@@ -383,8 +391,7 @@ impl Graph {
         let name = name.ok_or_else(|| {
             Refused::new(format!("{field}: is missing; a flow in a network needs it"))
         })?;
-        let found = self.nodes.iter().position(|node| node == name);
-        found.ok_or_else(|| {
+        self.numbers.get(name).copied().ok_or_else(|| {
             let name = shorten(&quoted(name));
             Refused::new(format!(
                 "{field}: {name} is not a node; {}",
@@ -412,8 +419,7 @@ impl Graph {
         };
         let mut nodes = vec![];
         for name in text.split(BETWEEN) {
-            let found = self.nodes.iter().position(|node| node == name);
-            let node = found.ok_or_else(|| {
+            let node = self.numbers.get(name).copied().ok_or_else(|| {
                 let name = shorten(&quoted(name));
                 refuse(format!("{name} is not a node"))
             })?;

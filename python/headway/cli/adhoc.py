@@ -85,7 +85,7 @@ def try_out(
         str | None,
         typer.Option(
             metavar="FIELD=VALUE,...",
-            help="Fields in which the bottleneck's way back differs: rate=1Mbit/s,buffer=50pkts.",
+            help="Fields of the reverse link that differ from the forward link's: rate=1Mbit/s.",
         ),
     ] = None,
     topology: Annotated[
@@ -186,7 +186,7 @@ def try_out(
 ) -> None:
     """Try flows on a dumbbell or a chain; the default is a 1 Mbit/s home link with one CUBIC flow.
 
-    Or on a topology from a file, or run a whole experiment from a file.
+    Flows can also run on a topology from a file, and a file can give a whole experiment.
     """
     if beside == backend:
         raise HeadwayError(f"beside: {beside} is already the backend; name another one")

@@ -47,7 +47,7 @@ COMMANDS = {
     "draw": Command(
         "draw",
         "draw",
-        "Draw an experiment's network as SVG: nodes, links and ways of flows.",
+        "Draw an experiment's network as SVG: nodes, links and routes of flows.",
     ),
     "report": Command(
         "studies",

@@ -35,7 +35,7 @@ def draw(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw an experiment's network as SVG: nodes, links and ways of flows."""
+    """Draw an experiment's network as SVG: nodes, links and routes of flows."""
     file = out or Path(experiment.with_suffix(".svg").name)
     if file.suffix.lower() != ".svg":
         raise HeadwayError(f"out: {file}: name a file that ends in .svg")

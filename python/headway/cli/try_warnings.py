@@ -17,7 +17,6 @@ from headway.experiment import (
     Link,
     limit_bytes,
     named_links,
-    routes_of,
 )
 from headway.registry import registry
 from headway.units import format_rate, format_size, format_time
@@ -45,12 +44,13 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
     """
     lines = [*_small_queues(experiment), *_several_protocols(experiment)]
     flows_by_text: dict[str, list[str]] = {}
-    tcp = [flow for flow in experiment.flows if flow.is_tcp]
-    for flow, digest in zip(tcp, flows, strict=True):
+    tcp = [number for number, flow in enumerate(experiment.flows) if flow.is_tcp]
+    for number, digest in zip(tcp, flows, strict=True):
+        flow = experiment.flows[number]
         undelivered = _nothing_arrived(experiment, flow, digest)
         texts = [
             undelivered,
-            _missing_input(experiment, flow, digest),
+            _missing_input(experiment, number, digest),
             _limited_first_flight(flow, digest),
             _without_routers(digest),
         ]
@@ -97,8 +97,7 @@ def _links_with_data(experiment: Experiment) -> Iterable[tuple[str, Link]]:
             yield f" of hop {index}" if len(hops) > 1 else "", forward
         return
     named = list(named_links(experiment.topology).items())
-    there = (experiment.routes(number)[0] for number in range(len(experiment.flows)))
-    crossed = set(itertools.chain.from_iterable(there))
+    crossed = set(itertools.chain.from_iterable(there for there, _ in experiment.all_routes()))
     for number in sorted(crossed):
         name, link = named[number]
         yield f" of {name}", link
@@ -137,10 +136,11 @@ def _several_protocols(experiment: Experiment) -> Iterable[str]:
             )
 
 
-def _missing_input(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
-    assert flow.control is not None
+def _missing_input(experiment: Experiment, number: int, digest: FlowDigest) -> str | None:
+    control = experiment.flows[number].control
+    assert control is not None
     check = _STARTUPS.get(digest["startup"] or "")
-    return check(experiment, flow, flow.control, digest) if check else None
+    return check(experiment, number, control, digest) if check else None
 
 
 def _without_routers(digest: FlowDigest) -> str | None:
@@ -152,7 +152,7 @@ def _without_routers(digest: FlowDigest) -> str | None:
     )
 
 
-def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest) -> str | None:
+def _no_saved_window(_: Experiment, __: int, control: Control, ___: FlowDigest) -> str | None:
     if control.tunables.get("cr_saved_cwnd_pkts", 0) > 0:
         return None
     return (
@@ -161,8 +161,10 @@ def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest)
     )
 
 
-def _no_pacing_rate(_: Experiment, flow: Flow, control: Control, __: FlowDigest) -> str | None:
-    return _no_rate("mega-start", "ms_rate_kbps", flow, control, "paced")
+def _no_pacing_rate(
+    experiment: Experiment, number: int, control: Control, _: FlowDigest
+) -> str | None:
+    return _no_rate("mega-start", "ms_rate_kbps", experiment.flows[number], control, "paced")
 
 
 def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str) -> str | None:
@@ -177,9 +179,9 @@ def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str
 
 
 def _no_grant(
-    experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
+    experiment: Experiment, number: int, control: Control, digest: FlowDigest
 ) -> str | None:
-    if digest["quick_start_grants"] is None and not _links_without_quick_start(experiment, flow):
+    if digest["quick_start_grants"] is None and not _links_without_quick_start(experiment, number):
         return None  # the kernel counts grants only as a sum over all flows with Quick-Start
     if digest["quick_start_grants"] and digest["quick_start_used"] == 0:
         return (
@@ -187,8 +189,9 @@ def _no_grant(
             "slow start"
         )
     if digest["quick_start_grants"]:
+        flow = experiment.flows[number]
         return _no_rate("quick-start", "qs_rate_kbps", flow, control, "asked for")
-    if _links_without_quick_start(experiment, flow):
+    if _links_without_quick_start(experiment, number):
         return (
             "no router on the path answers Quick-Start requests, so the flow used slow start; "
             "--quick-start lets them answer"
@@ -201,11 +204,11 @@ def _no_grant(
     return "no Quick-Start request was granted, so the flow used slow start"
 
 
-def _links_without_quick_start(experiment: Experiment, flow: Flow) -> list[Link]:
+def _links_without_quick_start(experiment: Experiment, number: int) -> list[Link]:
     """The links on a flow's path whose routers do not support Quick-Start."""
     links = list(named_links(experiment.topology).values())
-    there, back = routes_of(experiment.topology, flow, 0, experiment.seed)
-    return [links[number] for number in (*there, *back) if links[number].quick_start is None]
+    there, back = experiment.routes(number)
+    return [links[link] for link in (*there, *back) if links[link].quick_start is None]
 
 
 def _default(startup: str, tunable: str) -> int:
@@ -213,7 +216,7 @@ def _default(startup: str, tunable: str) -> int:
     return found[tunable]
 
 
-_STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | None]] = {
+_STARTUPS: dict[str, Callable[[Experiment, int, Control, FlowDigest], str | None]] = {
     "careful-resume": _no_saved_window,
     "mega-start": _no_pacing_rate,
     "quick-start": _no_grant,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -12,6 +12,7 @@ from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.apps import Exchanges, Pages, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
+from headway.experiment.graph import Graph
 from headway.experiment.network import Topology, named_links, routes_of
 from headway.experiment.path import Capture, Link
 from headway.registry import Algorithm, registry
@@ -94,6 +95,7 @@ class Experiment(Spec):
                 f"at least {format_time(-(-self.duration // MAX_SAMPLES))} for this duration"
             )
         graph, named = self.topology.graph(), named_links(self.topology)
+        links = list(named.values())
         base_rtt_ns = self.base_rtt_ns
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
@@ -117,7 +119,7 @@ class Experiment(Spec):
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._check_flow(number, flow, list(named.values()))
+                self._check_flow(number, flow, graph, links)
 
     @staticmethod
     def _check_buffer(link: Link, base_rtt_ns: int, of: str) -> None:
@@ -128,8 +130,6 @@ class Experiment(Spec):
 
     @staticmethod
     def _check_hops(where: str, flow: Flow, hops: int) -> None:
-        if flow.to_hop is not None and flow.to_hop > hops:
-            raise ValueError(f"{where}.to_hop: {flow.to_hop} is not allowed; at most {hops}")
         if flow.from_hop >= hops:
             raise ValueError(
                 f"{where}.from_hop: {flow.from_hop} is not allowed; "
@@ -142,14 +142,14 @@ class Experiment(Spec):
                 f"must be less than the hop where the flow leaves, {last}"
             )
 
-    def _check_flow(self, number: int, flow: Flow, links: Sequence[Link]) -> None:
+    def _check_flow(self, number: int, flow: Flow, graph: Graph, links: Sequence[Link]) -> None:
         where = f"flows[{number}]"
-        if self.topology.graph().is_row:
+        if graph.is_row:
             self._check_hops(where, flow, len(links) // 2)
         elif flow.relay is not None:
             raise ValueError(f"{where}.relay: only a chain can have relays")
         try:
-            routes = self.routes(number)
+            routes = routes_of(graph, flow, number, self.seed)
         except ValueError as error:
             raise ValueError(f"{where}.{error}") from None
         there, back = ([links[link] for link in route] for route in routes)
@@ -220,7 +220,13 @@ class Experiment(Spec):
 
         A link's number is its index in the trace's links.
         """
-        return routes_of(self.topology, self.flows[number], number, self.seed)
+        return routes_of(self.topology.graph(), self.flows[number], number, self.seed)
+
+    def all_routes(self) -> Iterator[tuple[list[int], list[int]]]:
+        """The ``routes`` of all flows, in order. It finds the topology's graph only once."""
+        graph = self.topology.graph()
+        for number, flow in enumerate(self.flows):
+            yield routes_of(graph, flow, number, self.seed)
 
     def flow_names(self) -> list[str]:
         """A name for each flow: its ``name``, or a default such as "cubic-0", "voip-1", "cbr-2"."""

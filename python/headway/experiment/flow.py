@@ -104,10 +104,10 @@ class Flow(Spec):
     hops between; ``to_hop`` None is behind the last hop. With ``direction`` "reverse" the flow runs
     the other way: its opener is at ``to_hop`` (in a dumbbell, on the far side), so that an upload
     runs beside a download. A ``relay`` splits the connection at a router in between: see ``Relay``.
-    In a network, ``source`` and ``destination`` name the nodes of
-    the opener and of the other end. ``route`` and ``reverse_route`` list the nodes that packets
-    pass, from end to end, as a list of names or as "a-b-c"; None is the shortest route. ``stack``
-    is the TCP stack of both hosts; None is the experiment's.
+    In a network, ``source`` and ``destination`` name the nodes of the opener and of the other end.
+    ``route`` and ``reverse_route`` list the nodes that packets pass, from end to end, as a list of
+    names or as "a-b-c"; None is the shortest route. ``stack`` is the TCP stack of both hosts; None
+    is the experiment's.
 
     Buffers of both hosts: ``receive_buffer``, 4096 B to 1 GiB, is used from the start (Linux: the
     default of tcp_rmem); None is the stack's, which grows. ``send_buffer``, 4096 B to 1 GiB,

@@ -1,4 +1,4 @@
-"""Graphs of topologies, which the engine makes; the latest ones are kept."""
+"""Graphs of topologies, which the engine makes. The latest ones are cached."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ else:
 
 __all__ = ["Graph", "leaf_spine_graph", "network_graph", "row_graph", "star_graph"]
 
-_KEPT = 64
-"""Number of graphs of each kind that are kept."""
+_ROWS, _NETWORKS = 64, 4
+"""Numbers of cached graphs: rows, and networks of each kind. A network keeps the distances between
+its nodes, which are up to 100 MB."""
 
 
-@functools.lru_cache(maxsize=_KEPT)
+@functools.lru_cache(maxsize=_ROWS)
 def row_graph(delays_ns: tuple[tuple[int, int], ...]) -> Graph:
     """Routers in a row, from the delays in ns of each hop's forward and reverse link."""
     return engine.Graph.row(list(delays_ns))
 
 
-@functools.lru_cache(maxsize=_KEPT)
+@functools.lru_cache(maxsize=_NETWORKS)
 def network_graph(
     nodes: tuple[str, ...], edges: tuple[tuple[str, int, int], ...], ecmp: bool
 ) -> Graph:
@@ -35,7 +36,7 @@ def network_graph(
     return engine.Graph.network(list(nodes), list(edges), ecmp)
 
 
-@functools.lru_cache(maxsize=_KEPT)
+@functools.lru_cache(maxsize=_NETWORKS)
 def star_graph(hosts: int, delays_ns: tuple[int, int]) -> Graph:
     """Hosts around a hub, with the delays in ns of their links to the hub and back.
 
@@ -44,7 +45,7 @@ def star_graph(hosts: int, delays_ns: tuple[int, int]) -> Graph:
     return engine.Graph.star(hosts, delays_ns)
 
 
-@functools.lru_cache(maxsize=_KEPT)
+@functools.lru_cache(maxsize=_NETWORKS)
 def leaf_spine_graph(
     leaves: int, spines: int, hosts: int, host_ns: tuple[int, int], spine_ns: tuple[int, int]
 ) -> Graph:

@@ -150,15 +150,13 @@ def named_links(topology: Topology) -> dict[str, Link]:
     return dict(zip(names, chain.from_iterable(topology.links()), strict=True))
 
 
-def routes_of(
-    topology: Topology, flow: Flow, number: int, seed: int
-) -> tuple[list[int], list[int]]:
+def routes_of(graph: Graph, flow: Flow, number: int, seed: int) -> tuple[list[int], list[int]]:
     """Numbers of the links from a flow's opener to its other end, and of those back.
 
     ``number`` is the flow's number. Raises ValueError, which names the flow's field.
     """
     most = engine.MAX_HOPS + 1  # the engine refuses this and all larger numbers
-    return topology.graph().routes(
+    return graph.routes(
         from_hop=min(flow.from_hop, most),
         to_hop=None if flow.to_hop is None else min(flow.to_hop, most),
         is_reversed=flow.direction == "reverse",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from textwrap import wrap
 from typing import TypeVar
 
@@ -189,9 +188,10 @@ def _network(experiments: Sequence[Experiment]) -> Sketch:
         for number, label in enumerate(labels)
     ]
     ends: dict[str, set[str]] = {}
+    used: set[int] = set()
     for one in experiments:
-        for number, flow in enumerate(one.flows):
-            there, _ = one.routes(number)
+        for flow, (there, _) in zip(one.flows, one.all_routes(), strict=True):
+            used.update(link // 2 for link in there)
             begin, end = graph.links[there[0]][1], graph.links[there[-1]][2]
             way = f"{graph.nodes[begin]} to {graph.nodes[end]}"
             ends.setdefault(way, set()).add(_kind(flow))
@@ -200,12 +200,9 @@ def _network(experiments: Sequence[Experiment]) -> Sketch:
     named = _named([f"{', '.join(sorted(own))} from {way}" for way, own in ends.items()])
     caption = (
         f"A network of {len(graph.nodes)} nodes and {len(edges)} edges: {words}{more}. "
-        f"{_trials(experiments)} Ways: {named}."
+        f"{_trials(experiments)} Routes: {named}."
     )
-    used = chain.from_iterable(
-        one.routes(n)[0] for one in experiments for n in range(len(one.flows))
-    )
-    return draw(graph.nodes, edges, caption, {link // 2 for link in used})
+    return draw(graph.nodes, edges, caption, used)
 
 
 def _trials(experiments: Sequence[Experiment]) -> str:

@@ -1,14 +1,11 @@
-//! Replaces the fields of a flow that say where it enters and leaves the network by its routes, which
-//! are lists of link numbers.
+//! Replaces the fields of a flow that say where it enters and leaves the network by its routes,
+//! which are lists of link numbers.
 
 use serde_json::{Map, Value as Json};
 
 use crate::flow::REVERSE;
-use crate::graph::{Ends, Graph, Routes};
+use crate::graph::{Ends, Graph, Routes, DEFAULT_ROUTES};
 use crate::text::Refused;
-
-/// The routes of a flow that has no such fields in the scenario.
-const DEFAULT: ([u32; 1], [u32; 1]) = ([0], [1]);
 
 /// Sets the routes of a flow in the scenario's form, and those behind its relay. `at` is the flow's
 /// place in the document, `number` its number.
@@ -37,7 +34,7 @@ pub(super) fn set(
     let routes = graph.routes(&ends, number, seed);
     let routes = routes.map_err(|e| Refused::new(format!("{at}.{e}")))?;
     let Some(relay) = flow.get_mut("relay").and_then(Json::as_object_mut) else {
-        if (&routes.there[..], &routes.back[..]) != (&DEFAULT.0, &DEFAULT.1) {
+        if routes.there != DEFAULT_ROUTES.0 || routes.back != DEFAULT_ROUTES.1 {
             insert(flow, routes);
         }
         return Ok(());

@@ -34,7 +34,6 @@ const LEAF_SPINE: [&str; 8] = [
     "access_rate",
     "access_delay",
 ];
-const KINDS: &str = "dumbbell, chain, network, star, leaf-spine";
 const ACCESS_RATE_BPS: u64 = 1_000_000_000;
 
 /// What kind of network an experiment's topology is.
@@ -60,6 +59,10 @@ impl Shape {
         ("star", Shape::Star),
         ("leaf-spine", Shape::LeafSpine),
     ];
+
+    fn names() -> String {
+        Shape::ALL.map(|(name, _)| name).join(", ")
+    }
 }
 
 /// The network between the hosts, in SI units.
@@ -143,12 +146,13 @@ pub fn topology(written: &Json, known: &Known) -> Result<Topology, Refused> {
 
 fn shape(fields: &Fields<'_>) -> Result<Shape, Refused> {
     let Some(kind) = fields.text("kind")? else {
-        return Err(fields.refuse("kind", format!("is missing; allowed: {KINDS}")));
+        let line = format!("is missing; allowed: {}", Shape::names());
+        return Err(fields.refuse("kind", line));
     };
     let found = Shape::ALL.iter().find(|(name, _)| *name == kind);
     found.map(|(_, shape)| *shape).ok_or_else(|| {
-        let what = format!("unknown kind {}; allowed: {KINDS}", quoted(kind));
-        Refused::new(format!("topology: {what}"))
+        let (kind, names) = (quoted(kind), Shape::names());
+        Refused::new(format!("topology: unknown kind {kind}; allowed: {names}"))
     })
 }
 

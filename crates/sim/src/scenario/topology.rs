@@ -3,6 +3,7 @@
 
 use super::limits::{bad, check_rate, check_time, gigabit, ScenarioError};
 use super::{LinkSpec, Vary};
+use headway_experiment::graph::DEFAULT_ROUTES;
 use headway_experiment::limits::{MAX_HOPS, MAX_LINKS};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -22,10 +23,6 @@ pub struct Topology {
     pub access_delay_ns: u64,
 }
 
-/// Routes of flows that give none: the first link there, the second link back.
-const FIRST: &[u32] = &[0];
-const SECOND: &[u32] = &[1];
-
 /// The routes of a flow or of its relay, each a list of link numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routes<'a> {
@@ -36,11 +33,11 @@ pub(crate) struct Routes<'a> {
 }
 
 impl<'a> Routes<'a> {
-    /// The given routes, or those of a network with two links.
+    /// The given routes, or the default ones.
     pub fn of(there: Option<&'a Vec<u32>>, back: Option<&'a Vec<u32>>) -> Routes<'a> {
         Routes {
-            there: there.map_or(FIRST, Vec::as_slice),
-            back: back.map_or(SECOND, Vec::as_slice),
+            there: there.map_or(&DEFAULT_ROUTES.0, Vec::as_slice),
+            back: back.map_or(&DEFAULT_ROUTES.1, Vec::as_slice),
         }
     }
 }
