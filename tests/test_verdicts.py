@@ -223,6 +223,8 @@ def test_a_failure_is_explained_by_what_its_counterfactuals_show(name: str) -> N
         if was.claim().verdict == "fails" and is_one and is_judged:
             assert one.why is not None, f"{one.id} fails, and nothing says why"
             assert one.why.reason, one.id
+            shown = [each.full is not None and each.full.verdict in GOOD for each in was.tries]
+            assert shown[0] or not any(shown), f"{one.id}: what shows it is not the first try"
             assert was.kind == one.why.kind, f"{one.id}: its experiments do not show it"
             assert one.why.shown_by in ("", *locked), one.id
 
@@ -234,7 +236,7 @@ def test_counterfactuals_show_what_is_locked(name: str) -> None:
     failed = {claim.id for claim in quick(name).result.claims if claim.verdict == "fails"}
     changed: RowsByChange = {}
     tries = {
-        one.id: tries_of(STUDIES[name], ctx, one, rows, changed)
+        one.id: tries_of(STUDIES[name], ctx, one, rows, changed, only_first=True)
         for one in STUDIES[name].statements
         if one.id in failed and one.why is not None
     }

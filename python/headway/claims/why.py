@@ -51,9 +51,9 @@ class Change:
 class Why:
     """Why a statement does not hold: the kind of the failure, and its reason.
 
-    ``reason`` explains the mechanism in one or two sentences. ``shown_by`` is the id of another
-    statement of the same study, which judges the same sentence with one thing changed; it counts as
-    a counterfactual.
+    ``reason`` explains the mechanism in one or two sentences. If one of the ``tries`` makes the
+    statement hold, it is the first. ``shown_by`` is the id of another statement of the same study,
+    which judges the same sentence with one thing changed; it counts as a counterfactual.
     """
 
     kind: Kind

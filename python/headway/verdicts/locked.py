@@ -44,7 +44,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Try:
-    """A counterfactual: its change, and the results of the full and the quick form with it."""
+    """A counterfactual: its change, and the results of the full and the quick form with it.
+
+    The quick form runs only the first one of each claim.
+    """
 
     change: str
     full: Outcome | None = None
@@ -182,7 +185,7 @@ def _rows(study: Study[Any, Any]) -> list[dict[str, Any]]:
 
 def _locked(row: dict[str, Any]) -> Locked:
     row["tries"] = tuple(
-        Try(one["change"], *(one[form] and Outcome(**one[form]) for form in ("full", "quick")))
+        Try(one["change"], *(Outcome(**one[f]) if f in one else None for f in ("full", "quick")))
         for one in row.get("tries", ())
     )
     for form in ("full", "quick"):
@@ -211,7 +214,9 @@ def _row(one: Locked) -> dict[str, Any]:
     row = asdict(one)
     for form in ("full", "quick"):
         for holder in (row, *row["tries"]):
-            if holder[form] is not None and holder[form]["note"] is None:
+            if holder[form] is None:
+                del holder[form]
+            elif holder[form]["note"] is None:
                 del holder[form]["note"]
     if row["trials"] == 1:
         del row["trials"]

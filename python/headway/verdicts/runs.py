@@ -35,7 +35,8 @@ def judged(
 ) -> Judged:
     """Run a study in one form and judge its claims, without keeping traces or a report.
 
-    With ``tries`` also run the counterfactuals of claims that fail.
+    With ``tries`` also run the counterfactuals of claims that fail. The quick form runs only the
+    first one of each claim.
     """
     with tempfile.TemporaryDirectory(prefix="headway-") as folder:
         ctx = StudyContext(
@@ -54,6 +55,7 @@ def judged(
         tried = {
             one.id: found
             for one in study.statements
-            if one.id in failed and (found := tries_of(study, ctx, one, rows, changed))
+            if one.id in failed
+            and (found := tries_of(study, ctx, one, rows, changed, only_first=quick))
         }
         return Judged(claims, tried)

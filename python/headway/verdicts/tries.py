@@ -38,13 +38,15 @@ def tries_of(
     statement: Statement[Any],
     rows: Mapping[str, Any],
     changed: RowsByChange | None = None,
+    *,
+    only_first: bool = False,
 ) -> list[Tried]:
     """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
     Only trials that a change applies to run again; the others keep the observations in ``rows``.
     ``changed`` has the observations of changed trials that ran for other statements of the same
-    study and context; they do not run again. The statement that ``shown_by`` names needs no run,
-    since it judges ``rows``.
+    study and context; they do not run again. With ``only_first`` only the first of ``tries`` runs.
+    The statement that ``shown_by`` names needs no run, since it judges ``rows``.
     """
     known = {} if changed is None else changed
     why = statement.why
@@ -55,10 +57,11 @@ def tries_of(
         return one.judge(study.gather(ctx, evidence), ctx.basis)
 
     found = [
-        judged(statement, {**rows, **_changed(study, ctx, change, known)}) for change in why.tries
+        Tried(change, judged(statement, {**rows, **_changed(study, ctx, change, known)}))
+        for change in why.tries[: 1 if only_first else None]
     ]
-    found += [judged(one, rows) for one in study.statements if one.id == why.shown_by]
-    return [Tried(*both) for both in zip(why.changes, found, strict=True)]
+    shown = [judged(one, rows) for one in study.statements if one.id == why.shown_by]
+    return [*found, *(Tried(why.changes[-1], claim) for claim in shown)]
 
 
 def _changed(

@@ -143,8 +143,8 @@ _STRATEGY_C = f"{_NAMED} and ssthresh at the granted window (strategy c)"
     spoil=swapped(LATE, MEGA),
     mend=_a_round_trip_late,
     tries=[
-        Change(f"{_NAMED} like the thesis'", _named_rates(), LATE),
         Change(_STRATEGY_C, _named_rates(qs_ssthresh=1), LATE),
+        Change(f"{_NAMED} like the thesis'", _named_rates(), LATE),
     ],
 )
 def _missed(found: Found) -> Seen:

@@ -183,7 +183,7 @@ _LOCKED = Change(
 )
 _ALL_ASK = Change("a request in every packet", keys=MANY, options={"--requests": "100"})
 _TRIES = {
-    "unmetered": (_LOCKED, Change("151 turns", keys=NONE, options={"--rounds": "151"})),
+    "unmetered": (Change("151 turns", keys=NONE, options={"--rounds": "151"}), _LOCKED),
     "few-requests": (
         Change("10 % requests instead of 1 %", keys=FEW, options={"--requests": "10"}),
     ),

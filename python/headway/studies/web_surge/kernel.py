@@ -239,7 +239,7 @@ def _over_a_second(found: Found) -> Seen:
     return Seen.by(_spread(found, "large", ["HTTP/1.0"]), *checks)
 
 
-@CLAIMS.judge("web-surge-live-kept", spoil=_LOSS, mend=_GAIN, tries=_TRIES)
+@CLAIMS.judge("web-surge-live-kept", spoil=_LOSS, mend=_GAIN, tries=_TRIES[::-1])
 def _persistent(found: Found) -> Seen:
     kept = [way for way in found.ways if WAYS[way][0] != "1.0"]
     pairs = _pairs(found, "large", kept)
