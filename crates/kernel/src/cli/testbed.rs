@@ -41,9 +41,9 @@ struct UpCommand {
     #[arg(long)]
     preset: Option<String>,
     /// File that describes both directions, as JSON: {"forward": {"link": ..., "vary": ...},
-    /// "reverse": ..., "ground": {"forward", "reverse"} before a gateway, "seed",
-    /// "extra_delay_ns": [...], "access_rate_bps", "capture", "late_threshold_ns", "spin_ns",
-    /// "spin_share", "real_time"}
+    /// "reverse": ..., "ground": {"forward", "reverse"} before a gateway, "further": [...] and
+    /// "routes": [...] of a network, "seed", "extra_delay_ns": [...], "access_rate_bps", "capture",
+    /// "late_threshold_ns", "spin_ns", "spin_share", "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
@@ -269,8 +269,14 @@ fn print_state(state: &State) {
         (state.ground.as_ref(), "before the gateway, "),
     ] {
         let Some(config) = config else { continue };
-        print_path(&config.forward, &format!("{title}left to right"));
-        print_path(&config.reverse, &format!("{title}right to left"));
+        if !config.is_network() {
+            print_path(&config.forward, &format!("{title}left to right"));
+            print_path(&config.reverse, &format!("{title}right to left"));
+        } else {
+            for (number, path) in config.paths().enumerate() {
+                print_path(path, &config.link_name(number));
+            }
+        }
     }
     for host in &state.hosts {
         say!(

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import sites, traffic_files, web
+from headway.backends.kernel import network, sites, traffic_files, web
 from headway.backends.kernel.programs import sets_hints
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -63,14 +63,8 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
 
 def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
-    if not experiment.topology.graph().is_row:
-        raise HeadwayError(
-            f"kernel backend: topology.kind: {experiment.topology.kind!r} is not possible yet; "
-            "dumbbell or chain"
-        )
-    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if flow.direction == "reverse":
-            raise HeadwayError(f"kernel backend: {name}: direction: 'reverse' is not possible yet")
+    if network.is_network(experiment):
+        network.check(experiment)
     if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
