@@ -263,6 +263,7 @@ ROUTED = {"forward": {**SLOW, "routers": ["xcp"]}}
             "xcp",
             "topology: host0-hub: routers: xcp is not allowed; only a dumbbell",
         ),
+        (ROW, "reno:direction=reverse", "capture.link: 'hosts' is not allowed with direction=rev"),
         (
             {"kind": "chain", "hops": [HOP] * 2},
             "reno:relay=1:direction=reverse",
@@ -273,7 +274,10 @@ ROUTED = {"forward": {**SLOW, "routers": ["xcp"]}}
 def test_the_kernel_backend_refuses_other_networks_in_one_line(
     topology: dict[str, Any], flows: str, said: str
 ) -> None:
-    made = Experiment.model_validate({"topology": topology, "flows": flows, "duration": "1 s"})
+    capture = {"link": "hosts"} if "capture" in said else None
+    made = Experiment.model_validate(
+        {"topology": topology, "flows": flows, "duration": "1 s", "capture": capture}
+    )
     with pytest.raises(HeadwayError, match=said) as error:
         check(made)
     assert "\n" not in str(error.value)

@@ -49,7 +49,8 @@ struct UpCommand {
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
     /// Take the links, the access links and the seed from this file, which is the JSON of a Python
-    /// Experiment
+    /// Experiment. In a network, the first flow's packets travel between left1 and right1 over the
+    /// flow's route, those of the second flow between left2 and right2, and so on
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]

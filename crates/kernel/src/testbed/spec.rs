@@ -286,6 +286,17 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
             None => from_options(links)?,
         },
     };
+    // an experiment with a network has a pair of hosts for each flow
+    let hosts = match (&links.experiment, file.routes.len() as u32) {
+        (Some(_), pairs) if pairs > 0 && hosts != 1 && hosts != pairs => {
+            return Err(bad(format!(
+                "--hosts: {hosts} is not allowed; the experiment's network has {pairs} pairs of \
+                 hosts, one for each flow"
+            )));
+        }
+        (Some(_), pairs) if pairs > 0 => pairs,
+        _ => hosts,
+    };
     if file.extra_delay_ns.len() > hosts as usize {
         let n = file.extra_delay_ns.len();
         return Err(bad(format!(
@@ -361,14 +372,34 @@ fn from_experiment(
     hosts: u32,
 ) -> Result<ConfigFile, Failure> {
     let asked = experiment::read(file)?;
-    let [forward, reverse] = asked.links.map(|link| Path { link, vary: None });
+    let mut paths = asked
+        .links
+        .into_iter()
+        .map(|link| Path { link, vary: None });
+    let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else {
+        return Err(bad(format!("{}: topology: has no links", file.display())));
+    };
+    let mut extra_delay_ns = vec![asked.access_ns; hosts as usize];
+    let mut routes = vec![];
+    if !asked.flows.is_empty() {
+        extra_delay_ns.clear();
+    }
+    for (own, delay_ns) in &asked.flows {
+        // a testbed has at most 256 links
+        let numbers = |links: &[u32]| links.iter().map(|&link| link as u8).collect();
+        routes.push(PairRoutes {
+            there: numbers(&own.there),
+            back: numbers(&own.back),
+        });
+        extra_delay_ns.push(asked.access_ns + delay_ns);
+    }
     Ok(ConfigFile {
         seed: Some(asked.seed),
         forward,
         reverse,
-        further: vec![],
-        routes: vec![],
-        extra_delay_ns: vec![asked.access_ns; hosts as usize],
+        further: paths.collect(),
+        routes,
+        extra_delay_ns,
         access_rate_bps: Some(asked.access_rate_bps),
         ..from_options(&LinkOptions {
             capture: links.capture.clone(),

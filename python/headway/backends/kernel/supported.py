@@ -65,6 +65,11 @@ def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
     if network.is_network(experiment):
         network.check(experiment)
+    elif _captures_hosts(experiment) and any(f.direction == "reverse" for f in experiment.flows):
+        raise HeadwayError(
+            "kernel backend: capture.link: 'hosts' is not allowed with direction=reverse in a "
+            "dumbbell, whose hosts on the left do not open all flows; use a network"
+        )
     if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
@@ -99,6 +104,11 @@ def check(experiment: Experiment) -> None:
                 f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
             )
+
+
+def _captures_hosts(experiment: Experiment) -> bool:
+    """Whether packets are captured at hosts."""
+    return experiment.capture is not None and experiment.capture.link == "hosts"
 
 
 def _available_controls() -> list[str]:
