@@ -69,9 +69,10 @@ def test_linux_2_6_has_none(fields: dict[str, str]) -> None:
 
 
 def test_on_the_kernel_it_is_the_hosts_sysctl() -> None:
+    whole = longer_way("reno")
     [own, off] = parse_flows("reno,reno:frto=off")
-    assert not any("frto" in one for one in _settings(_side(own), is_opener=True))
+    assert not any("frto" in one for one in _settings(whole, _side(own), is_opener=True))
     for is_opener in (True, False):
-        assert "net.ipv4.tcp_frto=0" in _settings(_side(off), is_opener=is_opener)
+        assert "net.ipv4.tcp_frto=0" in _settings(whole, _side(off), is_opener=is_opener)
     on = Flow(control="reno", frto=True)
-    assert "net.ipv4.tcp_frto=2" in _settings(_side(on), is_opener=True)
+    assert "net.ipv4.tcp_frto=2" in _settings(whole, _side(on), is_opener=True)
