@@ -19,6 +19,7 @@ from headway.backends.kernel.testbed import (
     _side,
 )
 from headway.cli.app import execute
+from headway.digest import digest_of
 from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import Flow
 
@@ -35,11 +36,29 @@ def test_a_setting_changes_what_it_changes_on_linux(row: HostRow) -> None:
 @ROWS
 def test_the_simulator_agrees_with_the_kernel(row: HostRow) -> None:
     assert row.sim == pytest.approx(row.kernel, rel=row.spread)
+    assert row.usual != pytest.approx(row.kernel, rel=row.spread)
 
 
 def experiment(**fields: object) -> Experiment:
     whole = {"topology": {"kind": "dumbbell", **LONG}, "flows": "reno", "duration": "1 s"}
     return Experiment.model_validate({**whole, **fields})
+
+
+@pytest.mark.parametrize(
+    ("option", "goodput_kbps"),
+    [
+        # 64 KiB become a buffer of 128 KiB, of which 81,920 bytes are window
+        ("rcvbuf=64KiB", 6438),
+        # without a window scale: 45 segments of 1448 bytes in a round trip
+        ("rcvbuf=65535B", 5243),
+        # the first window does not limit a long flow
+        ("initial_rwnd=65535B", 96_500),
+    ],
+)
+def test_only_a_fixed_buffer_limits_a_long_flow(option: str, goodput_kbps: int) -> None:
+    whole = experiment(flows=f"cubic:{option}", duration="30 s", warmup="5 s")
+    [flow] = digest_of(run(whole))["flows"]
+    assert flow["goodput_bps"] / 1000 == pytest.approx(goodput_kbps, rel=0.01)
 
 
 def test_values_equal_to_linux_s_defaults_change_nothing() -> None:

@@ -25,7 +25,7 @@ WIDE = "10 Gbit/s"
 """Rate of a link that never limits a flow: the RTT is the propagation delay, and loss limits the
 window."""
 SEND_BUFFER_PER_PKT, RECEIVE_BUFFER_PER_PKT = 4608, 2 * 1448
-MOST_RECEIVE_BYTES = 6 << 20
+MOST_RECEIVE_BYTES = {"linux-2.6": 4 << 20, "linux-6": 6 << 20}
 """Bytes of buffer for each packet of window. Stacks reserve a part of a buffer."""
 ROOM = 1.6
 """Buffers hold this multiple of the expected mean window, which limits slow start's overshoot. A
@@ -198,7 +198,7 @@ def periodic(
         for per_pkt in (RECEIVE_BUFFER_PER_PKT, SEND_BUFFER_PER_PKT)
     )
     buffers = {
-        "rmem": f"4096 B/{receive} B/{max(receive, MOST_RECEIVE_BYTES)} B",
+        "rmem": f"4096 B/{receive} B/{max(receive, MOST_RECEIVE_BYTES[stack])} B",
         "wmem": fixed_memory(f"{send} B"),
     }
     flow = {"control": control, "start": "0 s", "delayed_ack": delayed_ack, **buffers}
