@@ -16,7 +16,7 @@ from headway.backends.kernel.testbed import (
     _of_all_routes,
     _route_options,
     _settings,
-    _side,
+    sides,
 )
 from headway.cli.app import execute
 from headway.digest import digest_of
@@ -160,22 +160,22 @@ def test_the_kernel_backend_sets_the_same() -> None:
         sysctls={"tcp_rmem": "4096 65536 131072", "tcp_timestamps": 0},
         route_attributes={"initcwnd": 20, "rto_min": "1 s"},
     )
-    [flow] = whole.flows
+    [flow], [side] = whole.flows, sides(whole)
     assert _common(whole)["tcp_rmem"] == "4096 65536 131072"
     assert _common(whole)["tcp_wmem"] == "4096 16384 4194304"
     assert _common(whole)["tcp_timestamps"] == "0"
-    assert _settings(whole, _side(flow), is_opener=True) == [
+    assert _settings(whole, side, is_left=True) == [
         "net.ipv4.tcp_sack=0",
         "net.ipv4.tcp_rmem=4096 8192 16384",
     ]
     assert _of_all_routes(whole) == {"initcwnd": "20", "rto_min": "1000ms"}
     assert _buffer_options(flow) == ["--rcvbuf", "65536", "--sndbuf", "32768"]
-    announced = whole.flows[0].model_copy(update={"initial_rwnd": 146_000, "rmem": None})
-    assert "net.ipv4.tcp_rmem=4096 292000 292000" in _settings(
-        whole, _side(announced), is_opener=True
-    )
+    announced = flow.model_copy(update={"initial_rwnd": 146_000, "rmem": None})
+    whole = whole.model_copy(update={"flows": (announced,)})
+    [side] = sides(whole)
+    assert "net.ipv4.tcp_rmem=4096 292000 292000" in _settings(whole, side, is_left=True)
     # without timestamps a segment has 1460 bytes
-    assert _route_options(whole, _side(announced))[-2:] == ["initrwnd", "100"]
+    assert _route_options(whole, side)[-2:] == ["initrwnd", "100"]
 
 
 def test_the_kernel_backend_refuses_buffers_that_its_programs_do_not_set() -> None:
