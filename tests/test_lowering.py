@@ -14,12 +14,14 @@ from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit
 from headway.units import format_rate
 
 OF_FLOWS = {
-    "receive_buffer": "receive_buffer_bytes",
-    "send_buffer": "send_buffer_bytes",
+    "rcvbuf": "rcvbuf_bytes",
+    "sndbuf": "sndbuf_bytes",
+    "rmem": "rmem_bytes",
+    "wmem": "wmem_bytes",
     "read_rate": "read_rate_bps",
     "read_size": "read_bytes",
     "read_interval": "read_interval_ns",
-    "receive_window": "receive_window_bytes",
+    "initial_rwnd": "initial_rwnd_bytes",
     "initial_rate": "initial_rate_bps",
     "data_volume": "data_volume_bytes",
     "deadline": "deadline_ns",
@@ -36,7 +38,9 @@ ELSEWHERE = {
 
 def check_flow(flow: Flow, lowered: dict[str, Any]) -> None:
     for field in set(Flow.model_fields) - ELSEWHERE:
-        assert lowered.get(OF_FLOWS.get(field, field)) == getattr(flow, field), field
+        value = getattr(flow, field)
+        kept = list(value) if isinstance(value, tuple) else value
+        assert lowered.get(OF_FLOWS.get(field, field)) == kept, field
     if flow.control is None:
         assert "control" not in lowered
     else:

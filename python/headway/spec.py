@@ -6,7 +6,7 @@ must know both: a field of type ``Time`` accepts text and returns an int.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args, overload
 
 from pydantic import (
@@ -29,6 +29,7 @@ from headway.registry import unknown
 __all__ = [
     "Length",
     "MaybeLength",
+    "MaybeMemory",
     "MaybeRate",
     "MaybeSize",
     "MaybeTime",
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
     """Bytes, more than 0, written "1 MB"."""
     MaybeSize = Given[int | None, str | None]
     """A ``PositiveSize``, or None."""
+    MaybeMemory = Given[tuple[int, int, int] | None, str | Sequence[str] | None]
+    """Minimum, default and maximum in bytes, written "4KiB/128KiB/6MiB" or as a list; or None."""
     Probability = Given[float, float | str]
     """A probability from 0 to less than 1; written 0.01 or "1%"."""
 else:
@@ -138,6 +141,14 @@ if not TYPE_CHECKING:
     Probability = Annotated[float, BeforeValidator(units.parse_probability)]
     MaybeRate, MaybeTime, MaybeLength = Rate | None, Time | None, Length | None
     MaybeSize = PositiveSize | None
+    MaybeMemory = (
+        Annotated[
+            tuple[int, int, int],
+            BeforeValidator(units.parse_memory),
+            PlainSerializer(units.format_memory),
+        ]
+        | None
+    )
 
 
 class Spec(BaseModel):

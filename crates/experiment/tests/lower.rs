@@ -274,3 +274,42 @@ fn the_path_can_be_read_alone_with_the_seed() {
         (2, Shape::Dumbbell, 5)
     );
 }
+
+#[test]
+fn settings_of_hosts_become_lists_of_numbers() {
+    let mut document = experiment();
+    document["sysctls"] = json!({ "net.ipv4.tcp_rmem": "4096 65536\t131072", "tcp_sack": 0 });
+    document["route_attributes"] = json!({ "rto_min": "50 ms", "initcwnd": 20 });
+    let lowered = lower(&document).unwrap();
+    assert_eq!(
+        lowered["sysctls"],
+        json!({ "tcp_rmem": [4096, 65_536, 131_072], "tcp_sack": [0] })
+    );
+    assert_eq!(
+        lowered["route_attributes"],
+        json!({ "rto_min": [50_000_000], "initcwnd": [20] })
+    );
+    document["sysctls"] = json!({ "tcp_fack": 1 });
+    let refused = lower(&document).unwrap_err();
+    assert!(
+        refused
+            .starts_with("sysctls.tcp_fack: the simulator does not model this sysctl; it models"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn buffers_become_bytes() {
+    let mut document = experiment();
+    document["flows"][0]["rmem"] = json!("4 KiB/64 KiB/6 MiB");
+    document["flows"][0]["sndbuf"] = json!("32 KiB");
+    let lowered = lower(&document).unwrap();
+    assert_eq!(
+        lowered["flows"][0]["rmem_bytes"],
+        json!([4096, 65_536, 6 << 20])
+    );
+    assert_eq!(lowered["flows"][0]["sndbuf_bytes"], json!(32_768));
+    // the typed model has converted former names
+    document["flows"][0]["send_buffer"] = json!("32 KiB");
+    assert!(lower(&document).unwrap_err().contains("no such field"));
+}

@@ -9,7 +9,7 @@ use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
-use headway_experiment::{limits, lower, path, queue, start, testbed, text, Buffer};
+use headway_experiment::{host, limits, lower, path, queue, start, testbed, text, Buffer};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -116,6 +116,44 @@ fn parse_positive_size(text: &str) -> PyResult<u64> {
 }
 
 /// The amount as decimal text, and its unit: B, pkts or BDP.
+/// The three sizes of a socket's memory: minimum, default, maximum.
+#[pyfunction]
+fn parse_memory(text: &str) -> PyResult<(u64, u64, u64)> {
+    host::parse_memory(text).map(Into::into).map_err(invalid)
+}
+
+#[pyfunction]
+fn format_memory(sizes: (u64, u64, u64)) -> String {
+    host::format_memory(sizes.into())
+}
+
+/// The name and the value, as Linux takes them, of a sysctl ("sysctls") or an attribute of routes
+/// ("route_attributes"). Raises ValueError if the simulator does not model it, or if one of the
+/// stacks does not have it.
+#[pyfunction]
+fn host_setting(
+    field: &str,
+    name: &str,
+    value: &str,
+    stacks: Vec<PyBackedStr>,
+) -> PyResult<(&'static str, String)> {
+    let table = if field == host::OF_SYSCTLS.field {
+        host::OF_SYSCTLS
+    } else {
+        host::OF_ROUTES
+    };
+    let (setting, numbers) = table.parse(name, value).map_err(invalid)?;
+    let stacks = stacks.iter().map(|stack| &**stack);
+    table.check_stacks(name, stacks).map_err(invalid)?;
+    Ok((setting.name, setting.show(&numbers)))
+}
+
+/// The present name and value of a flow's option with a former name; None for other options.
+#[pyfunction]
+fn renamed_option(name: &str, value: &str) -> PyResult<Option<(&'static str, String)>> {
+    flow::renamed(name, value).map_err(invalid)
+}
+
 #[pyfunction]
 fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
     let buffer = queue::parse_buffer(text).map_err(invalid)?;
@@ -326,6 +364,7 @@ fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDi
         for (name, value) in flow::values(flow, known()).map_err(invalid)? {
             match value {
                 flow::Value::Number(number) => values.set_item(name, number)?,
+                flow::Value::Sizes(sizes) => values.set_item(name, <(_, _, _)>::from(sizes))?,
                 flow::Value::Switch(on) => values.set_item(name, on)?,
                 flow::Value::Text(text) => values.set_item(name, text)?,
             }
@@ -344,6 +383,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(parse_size, module)?,
         wrap_pyfunction!(parse_positive_size, module)?,
         wrap_pyfunction!(parse_buffer, module)?,
+        wrap_pyfunction!(parse_memory, module)?,
+        wrap_pyfunction!(format_memory, module)?,
+        wrap_pyfunction!(host_setting, module)?,
+        wrap_pyfunction!(renamed_option, module)?,
         wrap_pyfunction!(parse_probability, module)?,
         wrap_pyfunction!(format_rate, module)?,
         wrap_pyfunction!(format_time, module)?,
@@ -380,6 +423,11 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         "FLOW_OPTIONS",
         pyo3::types::PyTuple::new(module.py(), names)?,
     )?;
+    let names: Vec<&str> = flow::RENAMED_OPTIONS.iter().map(|(old, _)| *old).collect();
+    module.add(
+        "RENAMED_OPTIONS",
+        pyo3::types::PyTuple::new(module.py(), names)?,
+    )?;
     module.add("KERNEL_OWN", algorithm::KERNEL_OWN)?;
     module.add("VOIP", lower::VOIP)?;
     for (name, all) in [
@@ -405,6 +453,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MAX_MESSAGE_BYTES", limits::MAX_MESSAGE_BYTES),
         ("MIN_BUFFER_BYTES", limits::BUFFER_BYTES.0),
         ("MAX_BUFFER_BYTES", limits::BUFFER_BYTES.1),
+        ("MIN_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.0),
+        ("MAX_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.1),
         ("MAX_NAME_CHARS", limits::MAX_NAME_CHARS as u64),
     ] {
         module.add(name, value)?;

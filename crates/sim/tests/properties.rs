@@ -143,7 +143,7 @@ fn hints() -> impl Strategy<Value = Value> {
                 ([extra_ack, announces, first, ignore, stabilize], lie),
             )| {
                 json!({"initial_rate_bps": rate, "data_volume_bytes": volume,
-                "receive_window_bytes": window, "willing_rate_bps": willing,
+                "initial_rwnd_bytes": window, "willing_rate_bps": willing,
                 "extra_ack": extra_ack, "announces": announces, "announces_first": first,
                 "inflates_codes": lie, "forges_nonce": lie == 15,
                 "ignore_peer_window": ignore, "stabilize": stabilize})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,6 +125,20 @@ def try_out(
         int, typer.Option(min=0, help="Seed of the first trial; each further one adds 1.")
     ] = 1,
     stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = "linux-6",
+    sysctl: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set a sysctl of all hosts, for example tcp_sack=0. Repeat for more.",
+        ),
+    ] = None,
+    route: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set an attribute of all hosts' routes, for example initcwnd=20.",
+        ),
+    ] = None,
     backend: BackendName = "sim",
     beside: Annotated[
         str | None,
@@ -196,18 +213,20 @@ def try_out(
     )
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
-    if experiment is not None:
-        _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
-        base = try_experiment.from_file(experiment)
-        if "seed" in given:
-            base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
-    else:
-        _refuse_twice(given, topology)
-        try_options = TryOptions(
-            rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), reverse,
-            topology, flows, control, voip, apart, duration, warmup, stack,
-        )  # fmt: skip
-        base = try_experiment.from_options(try_options, seed, backend)
+    with _warned_once():
+        if experiment is not None:
+            _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
+            base = try_experiment.from_file(experiment)
+            if "seed" in given:
+                base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
+        else:
+            _refuse_twice(given, topology)
+            try_options = TryOptions(
+                rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), reverse,
+                topology, flows, control, voip, apart, duration, warmup, stack,
+                sysctl or (), route or (),
+            )  # fmt: skip
+            base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
         try_experiment.save(base, save)
     check_trials(base, trials)
@@ -237,6 +256,16 @@ def try_out(
         raise end
 
 
+@contextlib.contextmanager
+def _warned_once() -> Iterator[None]:
+    """Print each warning about the experiment's description as one line on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FutureWarning)
+        yield
+    for line in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"headway: warning: {line}", file=sys.stderr)
+
+
 _SEEDS = 2**63
 
 
@@ -264,6 +293,7 @@ _OF_TOPOLOGY = (
 """Options that each set a part of the topology."""
 _PARTS = (
     *_OF_TOPOLOGY, "topology", "flows", "control", "apart", "voip", "duration", "warmup", "stack",
+    "sysctl", "route",
 )  # fmt: skip
 """Options that each set a field of the experiment."""
 

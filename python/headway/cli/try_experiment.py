@@ -59,6 +59,8 @@ class TryOptions:
     duration: str
     warmup: str
     stack: str
+    sysctls: Sequence[str]
+    route: Sequence[str]
 
 
 def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
@@ -79,6 +81,8 @@ def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment
         "warmup": try_options.warmup,
         "seed": seed,
         "stack": try_options.stack,
+        "sysctls": _settings("sysctl", try_options.sysctls),
+        "route_attributes": _settings("route", try_options.route),
         "start_spread": _START_SPREAD,
         "sample": _sample_every(try_options.duration),
     }
@@ -88,6 +92,14 @@ def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment
         if try_options.topology is not None and str(error).startswith("topology"):
             raise HeadwayError(f"{try_options.topology}: {_shortened(str(error))}") from None
         raise
+
+
+def _settings(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Settings of hosts from NAME=VALUE."""
+    try:
+        return options_of_text(list(texts))
+    except ValueError as error:
+        raise HeadwayError(f"{option}: {error}") from None
 
 
 def _topology(try_options: TryOptions) -> object:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
@@ -24,6 +24,8 @@ from headway.spec import (
     Time,
     Written,  # noqa: F401 - see Given
     default,
+    default_made_by,
+    shorten,
     within,
 )
 from headway.units import format_time
@@ -41,6 +43,18 @@ WITHOUT_FRTO = "linux-2.6"
 """The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
 
 
+Settings = Given[dict[str, str], "Mapping[str, str | int]"]
+
+
+def _setting(field: str, name: object, value: object) -> tuple[str, str]:
+    """Name and value of a sysctl or an attribute, as Linux takes them. Raises ValueError."""
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value))
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{name}: {shorten(repr(value))} is not allowed; a number, or text")
+    return engine.host_setting(field, str(name), str(value), [])
+
+
 class Experiment(Spec):
     """The full description of a run. The same experiment gives the same trace, bit for bit.
 
@@ -48,6 +62,11 @@ class Experiment(Spec):
     Metrics use [warmup, duration]; the duration is at most 49 days. Flows without a start begin in
     [0, start_spread), drawn from the seed. Counters are read at the end of the warm-up and of each
     tenth of the rest, and additionally at every ``sample`` interval.
+
+    ``sysctls`` maps names of net.ipv4 to values, such as {"tcp_rmem": "4096 131072 33554432"}, and
+    ``route_attributes`` those of `ip route`, such as {"initcwnd": 20, "rto_min": "50 ms"}. Both
+    apply to all hosts, and an option of a flow overrides them. Names that the simulator does not
+    model are refused.
     """
 
     topology: Annotated[Topology, Field(discriminator="kind")]
@@ -64,6 +83,16 @@ class Experiment(Spec):
     sample: MaybeLength = default(None)
     record: Given[tuple[Record, ...], Sequence[Record]] = default(RECORDS)
     capture: Capture | None = None
+    sysctls: Settings = default_made_by(dict)
+    route_attributes: Settings = default_made_by(dict)
+
+    @field_validator("sysctls", "route_attributes", mode="before")
+    @classmethod
+    def _parse_settings(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{shorten(repr(value))} is not allowed; must map names to values")
+        assert info.field_name is not None
+        return dict(_setting(info.field_name, *pair) for pair in value.items())
 
     @field_validator("flows", mode="before")
     @classmethod
@@ -80,8 +109,21 @@ class Experiment(Spec):
         self._check_parts()
         return self
 
+    def _check_stacks(self) -> None:
+        """Raise ValueError if one of the stacks does not have one of the settings."""
+        stacks = {flow.stack or self.stack for flow in self.flows}
+        stacks |= {flow.relay.stack for flow in self.flows if flow.relay and flow.relay.stack}
+        for field in ("sysctls", "route_attributes"):
+            for name, value in getattr(self, field).items():
+                try:
+                    engine.host_setting(field, name, value, sorted(stacks))
+                except ValueError as error:
+                    raise ValueError(f"{field}: {error}") from None
+
     def _check_parts(self) -> None:
         """Check conditions that concern several fields together; raises ValueError."""
+        if self.sysctls or self.route_attributes:
+            self._check_stacks()
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
         if self.warmup >= self.duration:
