@@ -215,6 +215,20 @@ impl Config {
                 "mtu_bytes: {mtu} is not allowed; 68 to 65535 bytes"
             ));
         }
+        for (path, name) in [(&self.forward, "forward"), (&self.reverse, "reverse")] {
+            let effects = path.link.effects();
+            let policer = effects.policer.map(|p| ("policer", p.burst_bytes));
+            let shaper = effects.shaper.map(|s| ("shaper", s.burst_bytes));
+            for (effect, burst_bytes) in policer.into_iter().chain(shaper) {
+                if burst_bytes < u64::from(self.mtu_bytes) {
+                    let mtu = self.mtu_bytes;
+                    return error(format!(
+                        "{name}.link.{effect}.burst_bytes: {burst_bytes} is not allowed; \
+                         at least mtu_bytes, {mtu}"
+                    ));
+                }
+            }
+        }
         if let Some(rate_bps) = self.access_rate_bps {
             check_rate("access_rate_bps", rate_bps).map_err(|e| EmulatorError(e.to_string()))?;
         }

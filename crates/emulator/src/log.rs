@@ -103,7 +103,7 @@ row! {
     /// Direction: 0 forward (left to right), 1 reverse.
     link: u8,
     /// What happened: 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
-    /// that asked for ECN.
+    /// that asked for ECN, 6 the policer.
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,

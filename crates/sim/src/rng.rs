@@ -22,6 +22,10 @@ pub enum Purpose {
     Control = 6,
     /// Phase of the hosts' clock ticks.
     Ticks = 7,
+    /// Delay variation of a link.
+    Jitter = 8,
+    /// Bursty loss of a link.
+    BurstLoss = 9,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.

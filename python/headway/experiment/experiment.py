@@ -26,7 +26,7 @@ from headway.spec import (
     default,
     within,
 )
-from headway.units import format_time
+from headway.units import format_rate, format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -100,6 +100,7 @@ class Experiment(Spec):
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
+            self._check_shaper(link, where)
             engine.check_routers([router.name for router in link.all_routers()])
         names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
@@ -127,6 +128,14 @@ class Experiment(Spec):
             engine.check_limit(str(link.buffer), link.rate, base_rtt_ns, of)
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
+
+    @staticmethod
+    def _check_shaper(link: Link, where: str) -> None:
+        if link.shaper is not None and link.vary is None and link.shaper.rate > link.rate:
+            raise ValueError(
+                f"shaper.rate: {format_rate(link.shaper.rate)} is not allowed; "
+                f"at most the rate of {where}, {format_rate(link.rate)}"
+            )
 
     @staticmethod
     def _check_hops(where: str, flow: Flow, hops: int) -> None:
@@ -190,7 +199,7 @@ class Experiment(Spec):
                 "a capture cannot distinguish the connections of one pair"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
-        path_ns += max(sum(link.delay + link.reorder_delay for link in route) for route in routes)
+        path_ns += max(sum(link.largest_delay_ns() for link in route) for route in routes)
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "

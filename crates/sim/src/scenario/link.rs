@@ -1,5 +1,6 @@
 //! One direction of a link and its queue.
 
+use super::effects::{BurstLoss, Effects, Jitter, Policer, Shaper};
 use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
 use super::vary::Vary;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,18 @@ pub struct LinkSpec {
     /// Extra delay of a reordered packet.
     #[serde(default)]
     pub reorder_delay_ns: u64,
+    /// Variation of the delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Bursty loss before the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_loss: Option<BurstLoss>,
+    /// Token bucket in front of the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
+    /// Token bucket between the queue and the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
     /// Algorithms of the router that sends on this link, in the order in which packets pass them. A
     /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -97,6 +110,48 @@ impl Default for Aqm {
 }
 
 impl LinkSpec {
+    /// A link with this rate and delay, a drop-tail queue without a limit, and no effects.
+    #[must_use]
+    pub fn plain(rate_bps: u64, delay_ns: u64) -> LinkSpec {
+        LinkSpec {
+            name: None,
+            rate_bps,
+            delay_ns,
+            vary: None,
+            aqm: Aqm::default(),
+            limit_bytes: None,
+            limit_pkts: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_delay_ns: 0,
+            jitter: None,
+            burst_loss: None,
+            policer: None,
+            shaper: None,
+            routers: vec![],
+            drop_ip_options: false,
+            ecn: EcnPath::Keep,
+        }
+    }
+
+    /// The link's effects other than independent loss, duplication and reordering.
+    #[must_use]
+    pub fn effects(&self) -> Effects<'_> {
+        Effects {
+            jitter: self.jitter.as_ref(),
+            burst_loss: self.burst_loss,
+            policer: self.policer,
+            shaper: self.shaper,
+        }
+    }
+
+    /// Longest time by which the link's reordering and delay variation delay a packet.
+    pub(super) fn longest_late_ns(&self) -> u64 {
+        let jitter_ns = self.jitter.as_ref().map_or(0, Jitter::longest_ns);
+        self.reorder_delay_ns.saturating_add(jitter_ns)
+    }
+
     /// Checks every field; `field` is the link's name in messages.
     ///
     /// # Errors
@@ -110,6 +165,14 @@ impl LinkSpec {
         check_probability(&format!("{field}.reorder"), self.reorder)?;
         if let Some(vary) = &self.vary {
             vary.check(&format!("{field}.vary"))?;
+        }
+        self.effects().check(field)?;
+        if let Some(shaper) = self.shaper.filter(|_| self.vary.is_none()) {
+            if shaper.rate_bps > self.rate_bps {
+                let allowed = format!("at most the link's rate, {}", self.rate_bps);
+                let field = format!("{field}.shaper.rate_bps");
+                return Err(bad(&field, shaper.rate_bps, &allowed));
+            }
         }
         if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
             return Err(bad(

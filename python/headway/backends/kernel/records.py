@@ -74,7 +74,7 @@ _INFINITE_SSTHRESH = 0x7FFFFFFF
 _WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
 _STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
-_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
+_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
