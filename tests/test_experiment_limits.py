@@ -157,6 +157,7 @@ BUCKETS = st.sampled_from(["1 bit/s:burst=1500B", "10Mbit/s:burst=64KiB", "9 Tbi
 PORTION = {
     **{"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES},
     **{"jitter": JITTERS, "burst_loss": BURSTS, "policer": BUCKETS, "shaper": BUCKETS},
+    "aggregation": st.sampled_from(["4 ms", "10 min:packets=1", "1 ns:packets=32"]),
 }
 LINKS = st.fixed_dictionaries(
     {"rate": RATES, "delay": TIMES, "buffer": BUFFERS},

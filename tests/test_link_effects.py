@@ -12,13 +12,16 @@ from headway import metrics, run
 from headway.backends.sim import scenario
 from headway.errors import ExperimentError
 from headway.experiment import (
+    Aggregation,
     BurstLoss,
     Dumbbell,
     Experiment,
     Jitter,
     Link,
     Policer,
+    Schedule,
     Shaper,
+    Step,
     Topology,
 )
 
@@ -62,6 +65,12 @@ def _link(topology: Topology, number: int = 0) -> dict[str, Any]:
             "10Mbit/s:burst=64KiB",
             Shaper(rate="10 Mbit/s", burst="64 KiB"),
             {"rate_bps": 10_000_000, "burst_bytes": 65536},
+        ),
+        (
+            "aggregation",
+            "4ms:packets=32",
+            Aggregation(interval="4 ms", packets=32),
+            {"interval_ns": 4_000_000, "packets": 32},
         ),
     ],
 )  # fmt: skip
@@ -121,6 +130,8 @@ def test_a_table_of_netem_is_read_and_kept(tmp_path: Path) -> None:
         ({"policer": "0 bit/s:burst=1MB"}, "policer.rate: '0 bit/s'"),
         ({"shaper": "10Mbit/s:burst=1kB"}, "shaper.burst: 1000 B is not allowed; 1500 B to"),
         ({"shaper": "10Mbit/s:burst=2kB:mark=on"}, "shaper: unknown option 'mark'"),
+        ({"aggregation": "4ms:packets=0"}, "aggregation.packets"),
+        ({"aggregation": "packets=2"}, "aggregation: 'packets=2' is not allowed; write for"),
         ({"vary": {"kind": "schedule", "steps": [
             {"start": "0 s", "rate": "1 Mbit/s", "delay": "1 ms", "jitter": "1 ms"}]}},
          "vary.steps[0].jitter: no such field"),
@@ -149,13 +160,24 @@ def test_a_shaper_cannot_be_faster_than_its_link() -> None:
         Experiment(topology=_path(shaper="30Mbit/s:burst=9kB"), flows="1xcubic", duration="1 s")
 
 
+def test_frames_need_a_byte_and_a_constant_rate() -> None:
+    steps = Schedule(steps=[Step(start="0 s", rate="1 Mbit/s", delay="1 ms")])
+    for path, said in (
+        (_path(aggregation="1 ns"), r"aggregation\.interval: 1 ns is not allowed; a time in which"),
+        (_path(aggregation="4 ms", vary=steps), r"aggregation: hop 0 has vary"),
+    ):
+        with pytest.raises(ExperimentError, match=said):
+            Experiment(topology=path, flows="1xcubic", duration="1 s")
+
+
 def test_headway_try_has_an_option_for_each_effect(capfd: pytest.CaptureFixture[str]) -> None:
     def tried(*options: str) -> tuple[int, str]:
         code, _, errors = command(capfd, "try", "--duration", "1s", *options)
         return code, errors
 
     effects = ("--jitter=5ms", "--burst-loss=to_bad=1%:to_good=30%",
-               "--policer=900kbit/s:burst=20kB", "--shaper=800kbit/s:burst=3kB")  # fmt: skip
+               "--policer=900kbit/s:burst=20kB", "--shaper=800kbit/s:burst=3kB",
+               "--aggregation=4ms:packets=8")  # fmt: skip
     for options in (
         effects,
         ("--reverse", "jitter=5ms:reorder=on,policer=900kbit/s:burst=20kB"),

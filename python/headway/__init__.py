@@ -12,6 +12,7 @@ from headway.lazy import lazily
 if TYPE_CHECKING:
     from headway.backends import run, run_many
     from headway.experiment import (
+        Aggregation,
         Aqm,
         Bulk,
         BurstLoss,
@@ -45,6 +46,7 @@ else:
     _OF = {
         "headway.backends": ("run", "run_many"),
         "headway.experiment": (
+            "Aggregation",
             "Aqm",
             "Bulk",
             "BurstLoss",
@@ -83,6 +85,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Aggregation",
     "Aqm",
     "Bulk",
     "BurstLoss",

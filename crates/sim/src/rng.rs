@@ -48,3 +48,12 @@ pub fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
     use rand_core::RngCore;
     ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0
 }
+
+/// Converts a probability to a threshold for a 64-bit random number.
+pub fn threshold(p: f64) -> u64 {
+    if p >= 1.0 {
+        u64::MAX
+    } else {
+        (p * 18_446_744_073_709_551_616.0) as u64
+    }
+}

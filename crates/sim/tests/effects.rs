@@ -136,19 +136,56 @@ fn a_shaper_delays_what_a_policer_drops_and_sends_bursts_at_the_links_rate() {
 }
 
 #[test]
-fn held_packets_wait_for_the_shaper_too() {
+fn held_packets_wait_for_the_shaper_and_for_frames_too() {
     // CoDel and DRR decide at the head of the queue; drop-tail knows departures in advance
     let flow = json!({"name": "cbr",
         "app": {"kind": "cbr", "ip_bytes": 1500, "interval_ns": 2 * MS}});
-    let all = ["drop-tail", "codel", "drr"].map(|aqm| {
-        let link = with(
-            wide_link(50_000_000, 20 * MS),
-            json!({"shaper": {"rate_bps": 6_500_000, "burst_bytes": 6000}, "aqm": {"name": aqm}}),
-        );
-        arrived(&run(&dumbbell("linux-6", 5 * SECOND, &link, json!([flow]))))
-    });
-    assert_eq!(all[0], all[1]);
-    assert_eq!(all[0], all[2]);
+    for effect in [
+        json!({"shaper": {"rate_bps": 6_500_000, "burst_bytes": 6000}}),
+        json!({"aggregation": {"interval_ns": 3 * MS}}),
+    ] {
+        let all = ["drop-tail", "codel", "drr"].map(|aqm| {
+            let link = with(
+                wide_link(50_000_000, 20 * MS),
+                with(effect.clone(), json!({"aqm": {"name": aqm}})),
+            );
+            arrived(&run(&dumbbell("linux-6", 5 * SECOND, &link, json!([flow]))))
+        });
+        assert_eq!(all[0], all[1], "{effect}");
+        assert_eq!(all[0], all[2], "{effect}");
+    }
+}
+
+#[test]
+fn frames_deliver_at_multiples_of_the_interval_and_keep_the_rate() {
+    // 1.2 times the link's rate
+    let frames =
+        |more: Value| constant(10_000_000, 1500, MS, with(more, json!({"limit_pkts": 50})));
+    let aggregated = frames(json!({"aggregation": {"interval_ns": 5 * MS}}));
+    let udp = &aggregated.tables.udp;
+    let access_ns = 1500 * 8; // the receiver's access link of 1 Gbit/s
+    let mut of_frames = std::collections::BTreeMap::new();
+    for (sent_ns, owd_ns) in udp
+        .sent_ns
+        .iter()
+        .zip(&udp.owd_ns)
+        .filter(|(_, &owd)| owd >= 0)
+    {
+        let left_ns = sent_ns + owd_ns - 20 * MS as i64 - access_ns;
+        // packets of a frame cross the access link one after the other
+        assert!(left_ns % (5 * MS as i64) < 10 * access_ns, "{left_ns}");
+        *of_frames.entry(left_ns / (5 * MS as i64)).or_insert(0) += 1;
+    }
+    // 6250 bytes per frame
+    assert!(of_frames.values().all(|&pkts| pkts <= 5));
+    let sent = |outcome: &Outcome| outcome.tables.link_counters.sent_bytes[0];
+    assert!(
+        (24_980_000..=25_000_000).contains(&sent(&aggregated)),
+        "{}",
+        sent(&aggregated)
+    );
+    let few = frames(json!({"aggregation": {"interval_ns": 5 * MS, "packets": 2}}));
+    assert_eq!(sent(&few) / 1500, 2 * 20_000 / 5);
 }
 
 #[test]

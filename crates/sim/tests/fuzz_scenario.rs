@@ -17,7 +17,8 @@ fn valid() -> Value {
             "reorder": true},
         "burst_loss": {"to_bad": 0.01, "to_good": 0.5, "loss_bad": 0.9, "loss_good": 0.001},
         "policer": {"rate_bps": 2_000_000, "burst_bytes": 15_000, "mark": true},
-        "shaper": {"rate_bps": 900_000, "burst_bytes": 3000}, "aqm": {"name": "red", "tunables": {"ecn": 1}},
+        "shaper": {"rate_bps": 900_000, "burst_bytes": 3000},
+        "aggregation": {"interval_ns": 4_000_000, "packets": 8}, "aqm": {"name": "red", "tunables": {"ecn": 1}},
         "routers": [{"name": "quick-start", "tunables": {"algorithm": 3, "slots": 4}}], "drop_ip_options": false});
     let named = |name: &str| {
         let mut link = link.clone();

@@ -94,7 +94,10 @@ fn effects() -> impl Strategy<Value = Value> {
         4500u32..20_000,
     )
         .prop_map(|(name, rate, burst)| json!({name: {"rate_bps": rate, "burst_bytes": burst}}));
-    prop_oneof![4 => Just(json!({})), 1 => jitter, 1 => burst, 1 => bucket]
+    let frames = (MS..50 * MS, 1u32..20).prop_map(
+        |(interval, packets)| json!({"aggregation": {"interval_ns": interval, "packets": packets}}),
+    );
+    prop_oneof![6 => Just(json!({})), 1 => jitter, 1 => burst, 1 => bucket, 1 => frames]
 }
 
 /// Routers of a link: none, or one that answers Quick-Start requests, with any tunables.

@@ -78,6 +78,13 @@ def try_out(
             help="Queue data packets until a token bucket lets them go: 10Mbit/s:burst=64KiB.",
         ),
     ] = None,
+    aggregation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME[:packets=N]",
+            help="Send data packets in frames, one each TIME: 4ms:packets=32.",
+        ),
+    ] = None,
     aqm: Annotated[
         str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
     ] = "drop-tail",
@@ -232,9 +239,9 @@ def try_out(
     else:
         _refuse_twice(given, topology)
         try_options = TryOptions(
-            rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aqm, vary, quick_start,
-            router or (), hop or (), reverse, topology, flows, control, voip, apart, duration,
-            warmup, stack,
+            rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation, aqm, vary,
+            quick_start, router or (), hop or (), reverse, topology, flows, control, voip, apart,
+            duration, warmup, stack,
         )  # fmt: skip
         base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
@@ -288,12 +295,13 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 
 _OF_TOPOLOGY = (
-    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aqm", "vary",
-    "quick_start", "router", "hop", "reverse",
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "aqm", "vary", "quick_start", "router", "hop", "reverse",
 )  # fmt: skip
 """Options that each set a part of the topology."""
 _OF_ONE_LINK = (
-    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "vary",
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "vary",
 )  # fmt: skip
 """Options that ``--hop`` replaces."""
 _PARTS = (

@@ -49,6 +49,7 @@ class TryOptions:
     burst_loss: str | None
     policer: str | None
     shaper: str | None
+    aggregation: str | None
     aqm: str
     vary: str | None
     quick_start: str | None
@@ -137,6 +138,7 @@ def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
         "burst_loss": try_options.burst_loss,
         "policer": try_options.policer,
         "shaper": try_options.shaper,
+        "aggregation": try_options.aggregation,
         "aqm": try_options.aqm,
         "vary": try_options.vary,
         "quick_start": try_options.quick_start,

@@ -23,7 +23,7 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
-from headway.experiment.effects import BurstLoss, Jitter, Policer, Shaper
+from headway.experiment.effects import Aggregation, BurstLoss, Jitter, Policer, Shaper
 from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.network import (
@@ -44,6 +44,7 @@ __all__ = [
     "FLOW_OPTIONS",
     "KERNEL_OWN",
     "RECORDS",
+    "Aggregation",
     "Aqm",
     "Bulk",
     "BurstLoss",

@@ -1,4 +1,4 @@
-"""Effects of a link: delay variation, bursty loss, policer, shaper.
+"""Effects of a link: delay variation, bursty loss, policer, shaper, frames.
 
 Each is written as text ("10ms:distribution=normal") or as fields. The engine checks them.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from headway import units
 from headway.engine import engine
@@ -161,7 +161,21 @@ class Shaper(Effect):
     burst: Size
 
 
+class Aggregation(Effect):
+    """Transmission in frames, as of cellular and cable networks, or as text: "4ms:packets=32".
+
+    The link sends only at multiples of ``interval``: what waits then, up to what it can send in an
+    interval at its rate, and up to ``packets`` packets. All packets of a frame arrive together.
+    """
+
+    effect = "aggregation"
+
+    interval: Length
+    packets: Annotated[int, Field(ge=1, lt=2**32)] | None = None
+
+
 if TYPE_CHECKING:
+    MaybeAggregation = Given[Aggregation | None, Aggregation | dict[str, Any] | str | None]
     MaybeJitter = Given[Jitter | None, Jitter | dict[str, Any] | str | None]
     MaybeBurstLoss = Given[BurstLoss | None, BurstLoss | dict[str, Any] | str | None]
     MaybePolicer = Given[Policer | None, Policer | dict[str, Any] | str | None]
@@ -169,3 +183,4 @@ if TYPE_CHECKING:
 else:
     MaybeJitter, MaybeBurstLoss = Jitter | None, BurstLoss | None
     MaybePolicer, MaybeShaper = Policer | None, Shaper | None
+    MaybeAggregation = Aggregation | None

@@ -26,7 +26,7 @@ from headway.spec import (
     default,
     within,
 )
-from headway.units import format_rate, format_time
+from headway.units import NS_PER_S, format_rate, format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -100,7 +100,7 @@ class Experiment(Spec):
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
-            self._check_shaper(link, where)
+            self._check_service(link, where)
             engine.check_routers([router.name for router in link.all_routers()])
         names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
@@ -130,7 +130,15 @@ class Experiment(Spec):
             raise ValueError(f"buffer: {error}") from None
 
     @staticmethod
-    def _check_shaper(link: Link, where: str) -> None:
+    def _check_service(link: Link, where: str) -> None:
+        """Check the fields that decide when a link sends; raises ValueError."""
+        if link.aggregation is not None and link.vary is not None:
+            raise ValueError(f"aggregation: {where} has vary; such a link cannot send in frames")
+        if link.aggregation is not None and link.aggregation.interval * link.rate < 8 * NS_PER_S:
+            raise ValueError(
+                f"aggregation.interval: {format_time(link.aggregation.interval)} is not allowed; "
+                f"a time in which {where} sends at least a byte"
+            )
         if link.shaper is not None and link.vary is None and link.shaper.rate > link.rate:
             raise ValueError(
                 f"shaper.rate: {format_rate(link.shaper.rate)} is not allowed; "

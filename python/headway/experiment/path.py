@@ -10,7 +10,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from headway import units
 from headway.engine import engine
 from headway.experiment.algorithms import Aqm, Router
-from headway.experiment.effects import MaybeBurstLoss, MaybeJitter, MaybePolicer, MaybeShaper
+from headway.experiment.effects import (
+    MaybeAggregation,
+    MaybeBurstLoss,
+    MaybeJitter,
+    MaybePolicer,
+    MaybeShaper,
+)
 from headway.experiment.graph import Graph, row_graph
 from headway.experiment.vary import Vary
 from headway.router import QuickStart
@@ -50,9 +56,9 @@ class Link(Spec):
     some paths do. ``ecn`` is the path's treatment of ECN before the queue: "keep", "bleach" (clears
     the two bits of IPv4) or "drop-syn" (drops SYNs that request it, as some middleboxes do).
 
-    ``jitter`` (delay variation), ``burst_loss``, ``policer`` and ``shaper`` are described by their
-    classes in headway.experiment.effects. Before the queue, a packet passes loss, bursty loss and
-    policer, in this order.
+    ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper`` and ``aggregation``
+    (transmission in frames) are described by their classes in headway.experiment.effects. Before
+    the queue, a packet passes loss, bursty loss and policer, in this order.
 
     ``vary`` lets rate and delay change during the run: a Schedule, a Mahimahi, or a file,
     "schedule:FILE" or "mahimahi:FILE". ``rate`` then only defines the BDP, and ``delay`` the base
@@ -71,6 +77,7 @@ class Link(Spec):
     burst_loss: MaybeBurstLoss = default(None)
     policer: MaybePolicer = default(None)
     shaper: MaybeShaper = default(None)
+    aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False
@@ -86,9 +93,10 @@ class Link(Spec):
         return rate_bps if self.shaper is None else min(rate_bps, self.shaper.rate)
 
     def largest_delay_ns(self) -> int:
-        """Delay in ns with reordering and the largest delay variation, without the queue."""
+        """Delay in ns with all effects that delay packets, without the queue."""
         jitter_ns = 0 if self.jitter is None else self.jitter.longest_ns
-        return self.delay + self.reorder_delay + jitter_ns
+        frame_ns = 0 if self.aggregation is None else self.aggregation.interval
+        return self.delay + self.reorder_delay + jitter_ns + frame_ns
 
     def all_routers(self) -> tuple[Router, ...]:
         """All routers: the one of ``quick_start``, if set, then ``routers``."""
@@ -102,10 +110,11 @@ class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
 
     ``rtt`` is propagation only, half of it in each direction. ``buffer``, ``aqm``, ``loss``,
-    ``duplicate``, ``reorder``, ``jitter``, ``burst_loss``, ``policer``, ``shaper`` and ``vary``
-    apply to the forward direction, which carries the data. ``reverse`` None takes rate, delay,
-    buffer, ``quick_start``, ``routers``, ``drop_ip_options`` and ``ecn`` from the forward
-    direction; its queue is drop-tail, without loss, effects and variation.
+    ``duplicate``, ``reorder``, ``jitter``, ``burst_loss``, ``policer``, ``shaper``,
+    ``aggregation`` and ``vary`` apply to the forward direction, which carries the data.
+    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers``, ``drop_ip_options``
+    and ``ecn`` from the forward direction; its queue is drop-tail, without loss, effects and
+    variation.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -121,6 +130,7 @@ class Dumbbell(Spec):
     burst_loss: MaybeBurstLoss = default(None)
     policer: MaybePolicer = default(None)
     shaper: MaybeShaper = default(None)
+    aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False

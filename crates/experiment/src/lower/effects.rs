@@ -14,8 +14,8 @@ use crate::text::{quoted, shorten, unknown, Refused};
 enum Content {
     /// A value with a unit, a switch or a word.
     Of(Kind),
-    /// A positive time up to the largest spread.
-    Spread,
+    /// A positive time up to ten minutes.
+    Short,
     /// A probability; true: 1 is allowed.
     Probability(bool),
     /// A list of 16-bit numbers, or null.
@@ -61,12 +61,12 @@ const BURST: Part = part(
 
 /// All effects. Their names are the names of the link's fields, in experiments and in the scenario.
 /// Absent fields have the scenario's defaults.
-const EFFECTS: [Effect; 4] = [
+const EFFECTS: [Effect; 5] = [
     Effect {
         name: "jitter",
         has_head: true,
         parts: &[
-            part("spread", "spread_ns", Content::Spread, true),
+            part("spread", "spread_ns", Content::Short, true),
             part(
                 "distribution",
                 "distribution",
@@ -110,6 +110,15 @@ const EFFECTS: [Effect; 4] = [
         has_head: true,
         parts: &[RATE, BURST],
         example: "10Mbit/s:burst=64KiB",
+    },
+    Effect {
+        name: "aggregation",
+        has_head: true,
+        parts: &[
+            part("interval", "interval_ns", Content::Short, true),
+            part("packets", "packets", Content::Of(Kind::Whole(1)), false),
+        ],
+        example: "4ms:packets=32",
     },
 ];
 
@@ -213,11 +222,11 @@ fn lowered_part(fields: &Fields<'_>, part: &Part) -> Result<Option<Json>, Refuse
             Some(Value::Text(text)) => text.into(),
             None => return Ok(None),
         },
-        Content::Spread => match fields.needed(part.name, Kind::Length)? {
-            spread_ns if spread_ns <= MAX_JITTER_NS => spread_ns.into(),
-            spread_ns => {
-                let spread = format_time(spread_ns.into());
-                let line = format!("{spread} is not allowed; at most 10 minutes");
+        Content::Short => match fields.needed(part.name, Kind::Length)? {
+            time_ns if time_ns <= MAX_JITTER_NS => time_ns.into(),
+            time_ns => {
+                let time = format_time(time_ns.into());
+                let line = format!("{time} is not allowed; at most 10 minutes");
                 return Err(fields.refuse(part.name, line));
             }
         },

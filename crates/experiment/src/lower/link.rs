@@ -21,7 +21,7 @@ pub const MIRRORED: [&str; 6] = [
     "ecn",
 ];
 
-pub(super) const LINK: [&str; 17] = [
+pub(super) const LINK: [&str; 18] = [
     "rate",
     "delay",
     "buffer",
@@ -34,6 +34,7 @@ pub(super) const LINK: [&str; 17] = [
     "burst_loss",
     "policer",
     "shaper",
+    "aggregation",
     "quick_start",
     "routers",
     "drop_ip_options",

@@ -17,7 +17,8 @@ mod vary;
 
 pub use app::App;
 pub use effects::{
-    BurstLoss, Distribution, Effects, Jitter, Policer, Shaper, PARETO_MOST, TABLE_SCALE,
+    Aggregation, BurstLoss, Distribution, Effects, Jitter, Policer, Shaper, PARETO_MOST,
+    TABLE_SCALE,
 };
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;

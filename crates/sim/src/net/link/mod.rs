@@ -20,7 +20,7 @@ mod wire;
 use crate::net::packet::ecn::CE;
 use crate::net::routers::Routers;
 use crate::ring::Ring;
-use crate::rng::{stream, Purpose};
+use crate::rng::{stream, threshold, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
 pub use counters::Counters;
@@ -73,15 +73,6 @@ pub struct Link {
     pub counters: Counters,
 }
 
-/// Converts a probability to a threshold for a 64-bit random number.
-fn threshold(p: f64) -> u64 {
-    if p >= 1.0 {
-        u64::MAX
-    } else {
-        (p * 18_446_744_073_709_551_616.0) as u64
-    }
-}
-
 impl Link {
     /// Creates a link with an empty queue. Its random stream depends only on the run's seed and on
     /// its number.
@@ -92,7 +83,7 @@ impl Link {
         seed: u64,
         record_queue: bool,
     ) -> Result<Link, AlgorithmError> {
-        let service = spec.vary.as_ref().map(Service::new);
+        let service = Service::of(spec);
         let effects = Effects::new(spec, number, seed);
         let has_jitter = effects.as_ref().is_some_and(|e| e.jitter.is_some());
         let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));

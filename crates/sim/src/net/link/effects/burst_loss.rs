@@ -1,6 +1,6 @@
 //! Bursty loss by the model of Gilbert and Elliott.
 
-use super::super::threshold;
+use crate::rng::threshold;
 use crate::scenario;
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -47,8 +47,8 @@ impl BurstLoss {
 
 #[cfg(test)]
 mod tests {
+    use super::super::jitter::chi_squared;
     use super::*;
-    use crate::net::link::effects::jitter::chi_squared;
     use crate::rng::{stream, Purpose};
 
     /// Lengths of the runs of lost packets, and the share of lost packets.

@@ -5,7 +5,7 @@ mod bucket;
 mod burst_loss;
 mod jitter;
 
-use super::Drop;
+use super::offer::Drop;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
 pub(super) use bucket::Bucket;
