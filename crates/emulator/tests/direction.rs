@@ -1,8 +1,10 @@
 //! Tests that a direction in virtual time behaves like the simulator's link, and that it follows a
 //! file with changes of rate and delay.
 
+use std::net::Ipv4Addr;
+
 use headway_algorithms::QueueInstance;
-use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
+use headway_emulator::{Arriving, Carried, Config, Direction, Host, Outcome, Path, VaryFile};
 use headway_sim::net::link::{Drop, Link, Offer, Offered};
 use headway_sim::scenario::LinkSpec;
 use headway_sim::trace::record::Tables;
@@ -18,7 +20,7 @@ fn direction(json: &str, vary: Option<VaryFile>) -> Direction {
         link: link(json),
         vary,
     };
-    Direction::new(&path, 0, 1, MS, 0).unwrap()
+    Direction::new(&path, "forward", 0, 1, MS, 0).unwrap()
 }
 
 fn offer(d: &mut Direction, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
@@ -231,19 +233,37 @@ fn invalid_configurations_are_rejected_with_one_line() {
             link: link(json),
             vary,
         };
-        let message = Direction::new(&path, 0, 1, MS, 0)
+        let message = Direction::new(&path, "forward", 0, 1, MS, 0)
             .err()
             .unwrap()
             .to_string();
         assert!(!message.contains('\n'), "{message}");
         message
     };
+    let frames = r#"{"rate_bps": 1000000, "aggregation": {"interval_ns": 4000000}}"#;
+    let vary = VaryFile::Mahimahi {
+        file: "/nonexistent".into(),
+    };
+    assert!(refused(frames, Some(vary)).contains("cannot send in frames"));
     let aqm = r#"{"rate_bps": 1, "aqm": {"name": "codell"}}"#;
     assert!(refused(aqm, None).contains("codell"));
     let vary = VaryFile::Mahimahi {
         file: "/nonexistent".into(),
     };
     assert!(refused(r#"{"rate_bps": 1}"#, Some(vary)).contains("/nonexistent"));
+}
+
+#[test]
+fn a_bucket_smaller_than_the_largest_packet_is_rejected() {
+    let json = r#"{"rate_bps": 1000000, "shaper": {"rate_bps": 900000, "burst_bytes": 2000}}"#;
+    let plain = LinkSpec::plain(1_000_000, 0);
+    let host = |last| Host::new(Ipv4Addr::new(10, 0, 0, last), 0);
+    let mut config = Config::new(plain, link(json), vec![host(1)], vec![host(2)]);
+    config.check().unwrap();
+    config.mtu_bytes = 9000;
+    let message = config.check().unwrap_err().to_string();
+    let expected = "reverse.link.shaper.burst_bytes: 2000 is not allowed; at least mtu_bytes, 9000";
+    assert_eq!(message, expected);
 }
 
 #[test]

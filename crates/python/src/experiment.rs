@@ -9,7 +9,7 @@ use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
-use headway_experiment::{limits, lower, path, queue, start, text, Buffer};
+use headway_experiment::{limits, lower, path, queue, start, testbed, text, Buffer};
 use headway_sim::scenario::{Jitter, LinkSpec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -253,6 +253,15 @@ fn jitter_longest_ns(lowered: &str) -> PyResult<u64> {
     Ok(jitter.longest_ns())
 }
 
+/// Raises ValueError if a testbed cannot have this topology, the JSON of its typed model, with this
+/// number of flows.
+#[pyfunction]
+fn check_testbed(document: &str, flows: usize) -> PyResult<()> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let topology = lower::topology(&written, known()).map_err(invalid)?;
+    testbed::check(&topology, flows).map_err(invalid)
+}
+
 #[pyfunction]
 fn unknown(kind: &str, name: &str, names: Vec<String>) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -386,6 +395,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(lowered_effect, module)?,
         wrap_pyfunction!(jitter_table_of_text, module)?,
         wrap_pyfunction!(jitter_longest_ns, module)?,
+        wrap_pyfunction!(check_testbed, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,
         wrap_pyfunction!(allowed_of_tunable, module)?,
