@@ -220,6 +220,7 @@ fn lowered_part(fields: &Fields<'_>, part: &Part) -> Result<Option<Json>, Refuse
             Some(Value::Number(number)) => number.into(),
             Some(Value::Switch(on)) => on.into(),
             Some(Value::Text(text)) => text.into(),
+            Some(Value::Sizes(sizes)) => serde_json::json!(sizes),
             None => return Ok(None),
         },
         Content::Short => match fields.needed(part.name, Kind::Length)? {
