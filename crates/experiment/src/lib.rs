@@ -6,6 +6,7 @@
 //! - how algorithms and flows are written ([`algorithm`], [`flow`]),
 //! - the limits of values ([`limits`]),
 //! - the start times of flows without one ([`start`]),
+//! - how often transfers arrive ([`arrivals`]), and their sizes ([`sizes`]),
 //! - the routes of flows through a network ([`graph`]), and how a path's numbers are split between
 //!   its two links ([`path`]),
 //! - the files of requests and responses ([`exchanges`]) and of Web pages ([`pages`]), and which of
@@ -20,6 +21,7 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod arrivals;
 mod columns;
 pub mod exchanges;
 pub mod flow;
@@ -31,6 +33,7 @@ pub mod pages;
 pub mod path;
 pub mod quantity;
 pub mod queue;
+pub mod sizes;
 pub mod start;
 pub mod text;
 
