@@ -22,6 +22,8 @@ pub enum Purpose {
     Control = 6,
     /// Phase of the hosts' clock ticks.
     Ticks = 7,
+    /// Sizes of an application's transfers.
+    Sizes = 8,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.

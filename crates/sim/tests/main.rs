@@ -29,3 +29,4 @@ mod send_buffer;
 mod sessions;
 mod stack;
 mod startups;
+mod transfers;

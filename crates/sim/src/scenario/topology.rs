@@ -2,9 +2,11 @@
 //! cross, so the engine needs no nodes.
 
 use super::limits::{bad, check_rate, check_time, gigabit, ScenarioError};
-use super::{LinkSpec, Vary};
+use super::{Flow, LinkSpec, Vary};
+use crate::host::tcp::packet_sizes;
 use headway_experiment::graph::DEFAULT_ROUTES;
 use headway_experiment::limits::{MAX_HOPS, MAX_LINKS};
+use headway_experiment::path::{Crossed, IdealPath};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -82,6 +84,36 @@ impl Topology {
             }
         }
         Ok(())
+    }
+
+    /// The path of a flow's data for ideal completion times, without protocol headers. None if a
+    /// link changes or a relay splits the path.
+    pub(crate) fn ideal(&self, flow: &Flow) -> Option<IdealPath> {
+        let routes = flow.routes();
+        let varies = |&link: &u32| self.links[link as usize].vary.is_some();
+        if flow.relay.is_some() || routes.there.iter().chain(routes.back).any(varies) {
+            return None;
+        }
+        let access = |delay_ns| Crossed {
+            rate_bps: self.access_rate_bps,
+            delay_ns,
+        };
+        let link = |&number: &u32| {
+            let link = &self.links[number as usize];
+            Crossed {
+                rate_bps: link.rate_bps,
+                delay_ns: link.delay_ns,
+            }
+        };
+        let near = access(self.access_delay_ns + flow.extra_delay_ns);
+        let far = access(self.access_delay_ns);
+        let whole = |from, links: &[u32], to| -> Vec<Crossed> {
+            let inner = links.iter().map(link);
+            std::iter::once(from).chain(inner).chain([to]).collect()
+        };
+        let there = whole(near, routes.there, far);
+        let back = whole(far, routes.back, near);
+        Some(IdealPath::new(there, &back, packet_sizes(flow)))
     }
 
     /// Longest propagation and reordering delay in one direction of these routes.

@@ -11,6 +11,7 @@ mod pingpong;
 mod recipe;
 mod relay;
 mod requests;
+mod transfers;
 
 use super::connection::Connections;
 use crate::scenario::App;
@@ -38,5 +39,6 @@ fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> 
         App::Pages(app) => Box::new(pages::Pages::new(app, setup)),
         App::Pingpong(app) => Box::new(pingpong::Pingpong::new(app, setup, connections)),
         App::Requests(app) => Box::new(requests::Requests::new(app, setup)),
+        App::Transfers(app) => Box::new(transfers::Transfers::new(app, setup)),
     }
 }

@@ -7,6 +7,7 @@ use crate::host::tcp::{route_mtu_bytes, Reading, Socket, SocketOptions, MTU_BYTE
 use crate::scenario::Flow;
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
+use headway_experiment::path::IdealPath;
 
 /// What an application needs to create its connections.
 #[derive(Clone)]
@@ -26,6 +27,11 @@ pub(crate) struct Setup<'a> {
     pub relay: Option<RelaySetup>,
     /// Whether any sender of the run sends Quick-Start requests.
     pub asks: bool,
+    /// Number of the group of the flow's transfers.
+    pub group: u32,
+    /// The path on which the ideal completion time of transfers is computed; None: unknown, or the
+    /// flow generates no transfers.
+    pub ideal: Option<IdealPath>,
 }
 
 /// What a flow's relay needs to create its sockets.

@@ -42,6 +42,7 @@ pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
 use receiver::Receiver;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
+pub(crate) use sizes::packet_sizes;
 pub use sizes::{HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 pub(crate) use state::Pending;
 use state::{
