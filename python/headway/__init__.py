@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Requests,
         Sessions,
         Star,
+        Transfers,
         Vectors,
         Voip,
     )
@@ -62,6 +63,7 @@ else:
             "Requests",
             "Sessions",
             "Star",
+            "Transfers",
             "Vectors",
             "Voip",
         ),
@@ -99,6 +101,7 @@ __all__ = [
     "Sessions",
     "Star",
     "Trace",
+    "Transfers",
     "Vectors",
     "Voip",
     "load_trace",
