@@ -2,11 +2,10 @@
 //! cross, so the engine needs no nodes.
 
 use super::limits::{bad, check_rate, check_time, gigabit, ScenarioError};
-use super::{Flow, LinkSpec, Vary};
-use crate::host::tcp::packet_sizes;
+use super::{LinkSpec, Vary};
 use headway_experiment::graph::DEFAULT_ROUTES;
 use headway_experiment::limits::{MAX_HOPS, MAX_LINKS};
-use headway_experiment::path::{Crossed, IdealPath};
+use headway_experiment::path::{Crossed, IdealPath, PacketSizes};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -86,12 +85,16 @@ impl Topology {
         Ok(())
     }
 
-    /// The path of a flow's data for ideal completion times, without protocol headers. None if a
-    /// link changes or a relay splits the path.
-    pub(crate) fn ideal(&self, flow: &Flow) -> Option<IdealPath> {
-        let routes = flow.routes();
+    /// The path of data along these routes, for ideal completion times. `extra_delay_ns` is that of
+    /// the opener's access link. None if a link changes.
+    pub(crate) fn ideal(
+        &self,
+        routes: Routes,
+        extra_delay_ns: u64,
+        sizes: PacketSizes,
+    ) -> Option<IdealPath> {
         let varies = |&link: &u32| self.links[link as usize].vary.is_some();
-        if flow.relay.is_some() || routes.there.iter().chain(routes.back).any(varies) {
+        if routes.there.iter().chain(routes.back).any(varies) {
             return None;
         }
         let access = |delay_ns| Crossed {
@@ -105,7 +108,7 @@ impl Topology {
                 delay_ns: link.delay_ns,
             }
         };
-        let near = access(self.access_delay_ns + flow.extra_delay_ns);
+        let near = access(self.access_delay_ns + extra_delay_ns);
         let far = access(self.access_delay_ns);
         let whole = |from, links: &[u32], to| -> Vec<Crossed> {
             let inner = links.iter().map(link);
@@ -113,7 +116,7 @@ impl Topology {
         };
         let there = whole(near, routes.there, far);
         let back = whole(far, routes.back, near);
-        Some(IdealPath::new(there, &back, packet_sizes(flow)))
+        Some(IdealPath::new(there, &back, sizes))
     }
 
     /// Longest propagation and reordering delay in one direction of these routes.

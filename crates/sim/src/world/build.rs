@@ -4,6 +4,7 @@ use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;
 use crate::event::EventKind;
 use crate::host::apps::{application, RelaySetup, Setup};
+use crate::host::tcp::packet_sizes;
 use crate::host::tcp::profile::Reduction;
 use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
 use crate::trace::digest::MAX_GROUPS;
@@ -59,7 +60,11 @@ impl World {
         let (mut group, mut ideal) = (None, None);
         if let App::Transfers(app) = &flow.app {
             group = Some(app.group.clone());
-            ideal = scenario.topology.ideal(flow);
+            if flow.relay.is_none() {
+                let sizes = packet_sizes(flow.timestamps, flow.sack);
+                let topology = &scenario.topology;
+                ideal = topology.ideal(flow.routes(), flow.extra_delay_ns, sizes);
+            }
         }
         let setup = Setup {
             flow,

@@ -1,6 +1,5 @@
 //! Sizes of packets.
 
-use crate::scenario::Flow;
 use headway_experiment::path::PacketSizes;
 
 /// Size of the largest IP packet: Ethernet's MTU.
@@ -17,11 +16,11 @@ pub(super) fn syn_bytes(timestamps: bool, sack: bool) -> u32 {
     HEADER_BYTES + u32::div_ceil(options, 4) * 4
 }
 
-/// Sizes of the packets of a flow's connections, without protocol headers.
-pub(crate) fn packet_sizes(flow: &Flow) -> PacketSizes {
-    let header_bytes = HEADER_BYTES + if flow.timestamps { TIMESTAMP_BYTES } else { 0 };
+/// Sizes of a connection's packets, without protocol headers.
+pub(crate) fn packet_sizes(timestamps: bool, sack: bool) -> PacketSizes {
+    let header_bytes = HEADER_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 };
     PacketSizes {
-        syn_bytes: syn_bytes(flow.timestamps, flow.sack).into(),
+        syn_bytes: syn_bytes(timestamps, sack).into(),
         header_bytes: header_bytes.into(),
         payload_bytes: (MTU_BYTES - header_bytes).into(),
     }
