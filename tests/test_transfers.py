@@ -136,6 +136,17 @@ def test_an_overload_needs_an_end() -> None:
     assert group["unfinished"] == 0
 
 
+def test_flows_that_overload_a_link_together_are_warned_of(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    flows = "3xcubic:load=0.3:size=20kB,cubic:arrivals=5/s:size=10kB,cubic:think=1s:size=1MB"
+    path = ("--rate", "1Mbit/s", "--duration", "1s", "--flows")
+    _, _, err = run(capfd, "try", *path, flows)
+    # 0.9, and 10 kB five times a second: 0.4 Mbit/s of data, 0.414 Mbit/s of packets
+    assert "headway: warning: forward0: transfers offer a load of 1.31, so more and more" in err
+    assert run(capfd, "try", *path, flows.replace("arrivals=5/s", "arrivals=1/min"))[2] == ""
+
+
 def test_all_to_all_divides_what_a_host_sends_among_the_others() -> None:
     hosts = ["host0", "host1", "host2"]
     flows = all_to_all("cubic:load=0.3:sizes=web-search", hosts)
