@@ -174,6 +174,7 @@ check: lint ## run formatters, linters, type checks, Rust's unit tests and Pytho
 lint: format-check clippy ## run formatters, linters, type checks and the search for circles of imports
 	@$(BIN)/mypy
 	@$(BIN)/python tests/import_circles.py
+	@$(BIN)/python tests/shown_types.py
 
 # Some installations of Rust lack the formatter and the linter.
 format-check: $(VENV)/.dev

@@ -13,8 +13,9 @@ PACKAGE = Path(headway.__file__).parent
 KERNEL = "headway.backends.kernel"
 # modules of the kernel backend, the lowest layer first; modules of a layer do not import each other
 LAYERS = (
-    ("folders", "headwayctl", "records", "room", "sites", "web"),
-    ("hints", "traffic_files"),
+    ("folders", "headwayctl", "records", "sites", "web"),
+    ("hints", "network", "traffic_files"),
+    ("room",),
     ("testbed",),
     ("programs",),
     ("run",),

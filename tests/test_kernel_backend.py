@@ -24,7 +24,11 @@ def test_what_the_kernel_cannot_do_is_refused_by_name() -> None:
 
     hop = {"forward": {"rate": "5Mbit/s", "delay": "10 ms", "buffer": "20000 B"}}
     chain = Experiment.model_validate(
-        {"topology": {"kind": "chain", "hops": [hop] * 3}, "flows": "1xreno", "duration": "4 s"}
+        {
+            "topology": {"kind": "chain", "hops": [hop] * 3},
+            "flows": "1xreno:relay=1",
+            "duration": "4 s",
+        }
     )
     with pytest.raises(HeadwayError, match="a chain must have two hops, with a relay"):
         check(chain)

@@ -129,6 +129,43 @@ def test_a_flow_lasts_from_its_first_to_its_last_packet_at_the_sender(
     assert log.span_ns(0) == (10 * MS, 71 * MS)
 
 
+def test_a_packet_of_a_network_has_a_row_for_each_link_of_its_route(tmp_path: Path) -> None:
+    # Flow 0 has two links there and one back, flow 1 has a link in the other direction. Link 2
+    # leads there for both.
+    def crossed(
+        start_ms: int, link: int, port: int, *, to_server: bool, **fields: int
+    ) -> np.ndarray:
+        ports = {"destination_port": port, "source_port": 40_000}
+        if not to_server:
+            ports = {"destination_port": 40_000, "source_port": port}
+        times = {"arrived_ns": start_ms * MS, "departed_ns": (start_ms + 1) * MS}
+        ends = {"delivered_ns": (start_ms + 2) * MS}
+        return packet(link=link, **ports, **times, **ends, **fields)
+
+    path = tmp_path / "log"
+    rows = [
+        crossed(10, 2, 20_001, to_server=True, packet=1, flags=1),
+        crossed(12, 4, 20_001, to_server=True, packet=1, flags=1),
+        crossed(14, 1, 20_001, to_server=False, packet=2),
+        crossed(20, 2, 20_002, to_server=True, packet=3, flags=1),
+        crossed(22, 3, 20_002, to_server=False, packet=4, flags=1),
+        crossed(24, 3, 20_001, to_server=False, packet=5),  # not on the way of its flow
+    ]
+    np.concatenate(rows).tofile(path)
+    routes = [((2, 4), (1,)), ((2,), (3,))]
+    log = records.PacketLog.load(path, [20_001, 20_002], START_NS, 1000 * MS, routes)
+    assert log.flow.tolist() == [0, 0, 0, 1, 1, -1]
+    assert log.span_ns(0) == (10 * MS, 16 * MS)
+    assert log.span_ns(1) == (20 * MS, 24 * MS)
+    assert log.first_arrivals_ns(0) == {40_000: START_NS + 16 * MS}
+    # the packet that two links marked counts once
+    assert (log.marks(0), log.marks(0, is_back=True)) == (1, 0)
+    assert (log.marks(1), log.marks(1, is_back=True)) == (1, 1)
+    assert [log.link_counters(link, [1000 * MS])["sent_pkts"].item() for link in range(5)] == [
+        0, 1, 2, 2, 1
+    ]  # fmt: skip
+
+
 def test_a_log_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"x" * 65)
     with pytest.raises(HeadwayError, match="ends within a record"):

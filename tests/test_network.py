@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +21,8 @@ from headway import (
     metrics,
     run,
 )
-from headway.backends.kernel import check
-from headway.backends.sim import SimBackend
+from headway.backends.kernel import check, testbed
+from headway.backends.sim import SimBackend, topology_fields
 from headway.cli.try_warnings import warnings
 from headway.experiment import named_links
 
@@ -215,11 +216,102 @@ def test_a_flow_in_a_row_names_no_nodes() -> None:
             )
 
 
-def test_the_kernel_backend_refuses_networks_and_reverse_flows() -> None:
-    made = Experiment.model_validate({"topology": PAIR, "flows": [ENDS], "duration": "1 s"})
-    with pytest.raises(HeadwayError, match=r"topology.kind: 'network' is not possible yet"):
+ROW = {"kind": "dumbbell", "rate": "1 Mbit/s", "rtt": "9 ms", "buffer": "9 pkts"}
+EDGE = {"edge": HOP}
+CHAIN = {"kind": "chain", "hops": [HOP] * 3}
+
+
+@pytest.mark.parametrize(
+    ("topology", "flows"),
+    [
+        (PAIR, [ENDS]),
+        (ROW, "reno,cubic:direction=reverse"),
+        (CHAIN, "reno,cubic:direction=reverse,voip:from_hop=1:to_hop=2"),
+        ({"kind": "star", "hosts": 15, **EDGE}, "100xreno"),
+    ],
+)
+def test_the_kernel_backend_runs_networks_and_reverse_flows(
+    topology: dict[str, Any], flows: Any
+) -> None:
+    check(Experiment.model_validate({"topology": topology, "flows": flows, "duration": "1 s"}))
+
+
+FAST = {"forward": {**SLOW, "rate": "1 Gbit/s"}}
+ROUTED = {"forward": {**SLOW, "routers": ["xcp"]}}
+
+
+@pytest.mark.parametrize(
+    ("topology", "flows", "said"),
+    [
+        (
+            {"kind": "star", "hosts": 16, **EDGE},
+            "reno",
+            "topology: 17 nodes are not allowed; at most 16",
+        ),
+        (
+            {"kind": "star", "hosts": 2, **EDGE},
+            "101xreno",
+            "flows: 101 are not allowed; at most 100 in a network",
+        ),
+        (
+            {"kind": "star", "hosts": 2, "edge": FAST},
+            "reno",
+            "topology: host0-hub: rate: 1 Gbit/s is not allowed; at most 200 Mbit/s",
+        ),
+        (
+            {"kind": "star", "hosts": 2, "edge": ROUTED},
+            "xcp",
+            "topology: host0-hub: routers: xcp is not allowed; only a dumbbell",
+        ),
+        (ROW, "reno:direction=reverse", "capture.link: 'hosts' is not allowed with direction=rev"),
+        (
+            {"kind": "chain", "hops": [HOP] * 2},
+            "reno:relay=1:direction=reverse",
+            "reno-0: direction: 'reverse' is not allowed with a gateway; forward",
+        ),
+    ],
+)
+def test_the_kernel_backend_refuses_other_networks_in_one_line(
+    topology: dict[str, Any], flows: str, said: str
+) -> None:
+    capture = {"link": "hosts"} if "capture" in said else None
+    made = Experiment.model_validate(
+        {"topology": topology, "flows": flows, "duration": "1 s", "capture": capture}
+    )
+    with pytest.raises(HeadwayError, match=said) as error:
         check(made)
-    path = {"kind": "dumbbell", "rate": "1 Mbit/s", "rtt": "9 ms", "buffer": "9 pkts"}
-    back = {"topology": path, "flows": "reno,cubic:direction=reverse", "duration": "1 s"}
-    with pytest.raises(HeadwayError, match="cubic-1: direction: 'reverse' is not possible yet"):
-        check(Experiment.model_validate(back))
+    assert "\n" not in str(error.value)
+
+
+def test_the_testbed_has_the_links_and_routes_of_the_simulator() -> None:
+    fabric = LeafSpine(
+        leaves=2, spines=2, hosts=2,
+        host_edge=Hop(forward=link("10 Mbit/s", "1 ms")),
+        spine_edge=Hop(forward=link("5 Mbit/s", "2 ms", aqm="codel")),
+    )  # fmt: skip
+    flows = [Flow(control="cubic", source="host0", destination="host3") for _ in range(4)]
+    made = Experiment(topology=fabric, flows=flows, duration="1 s")
+    config = config_of(made)
+    links = [path["link"] for path in (config["forward"], config["reverse"], *config["further"])]
+    assert links == topology_fields(made)["links"]
+    assert [link["name"] for link in links] == list(named_links(fabric))
+    routes = [(pair["there"], pair["back"]) for pair in config["routes"]]
+    assert routes == [made.routes(number) for number in range(4)]
+    assert len({there[1] for there, _ in routes}) == 2
+    assert config["extra_delay_ns"] == [0] * 4
+
+
+def test_a_row_has_the_same_testbed_as_before_with_reverse_flows_on_its_hosts() -> None:
+    made = Experiment.model_validate(
+        {"topology": ROW, "flows": "reno,cubic:direction=reverse", "duration": "1 s"}
+    )
+    config = config_of(made)
+    assert config.keys() == {
+        "seed", "forward", "reverse", "extra_delay_ns", "access_rate_bps", "capture"
+    }  # fmt: skip
+    assert len(config["extra_delay_ns"]) == 1
+
+
+def config_of(made: Experiment) -> dict[str, Any]:
+    ctl: Any = None  # only the context of a testbed calls headwayctl
+    return testbed.Testbed(ctl, made, "t", Path())._config

@@ -419,6 +419,15 @@ def test_a_note_in_other_words_is_written_though_no_value_has_changed() -> None:
     assert written.note == "because"
 
 
+def test_a_quick_form_with_another_verdict_leaves_the_note_of_the_full_form() -> None:
+    failed = dataclasses.replace(LOCKED, full=Outcome("fails", 2.0))
+    now = dataclasses.replace(CLAIM, note="")
+    [written] = changed([failed], quick=[now])
+    assert (written.note, written.claim().note) == ("why", "why")
+    assert written.quick == Outcome("holds", 1.1, note="")
+    assert differences([written], [now], "quick") == []
+
+
 @pytest.mark.parametrize("quick_note", ["1.2 s", ""])
 def test_a_note_that_tells_numbers_is_kept_for_each_form(
     quick_note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

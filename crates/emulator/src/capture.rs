@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{error, EmulatorError};
 use crate::spool::Spool;
 
-/// Names of the emulator's two links, by link number.
-const LINKS: [&str; 2] = ["forward0", "reverse0"];
 const BOTTLENECK: &str = "bottleneck";
 const HOSTS: &str = "hosts";
 /// Names of the two sides of the emulator. A capture "hosts" has one interface for each side.
@@ -22,9 +20,10 @@ const SIDES: [&str; 2] = ["left", "right"];
 pub struct Capture {
     /// The file.
     pub file: PathBuf,
-    /// What to capture: "forward0" or "reverse0" for packets as they are offered to that link;
-    /// "bottleneck" for both directions as the hosts on the left see them; "hosts" for both
-    /// directions as the hosts on either side see them, with an interface for each side.
+    /// What to capture: a link's name for packets as they are offered to that link ("forward0" and
+    /// "reverse0" of a pair of links); "bottleneck" for packets as they are offered to link 0 and
+    /// as link 1 delivers them, which is what the hosts on the left of a pair of links see; "hosts"
+    /// for what the hosts on either side send and receive, with an interface for each side.
     #[serde(default = "bottleneck")]
     pub link: String,
     /// Bytes to keep of each packet; 0 keeps all.
@@ -37,15 +36,15 @@ fn bottleneck() -> String {
 }
 
 impl Capture {
-    pub(crate) fn check(&self) -> Result<(), EmulatorError> {
-        if [BOTTLENECK, HOSTS].contains(&self.link.as_str()) || LINKS.contains(&self.link.as_str())
-        {
+    /// Checks that the capture selects something. `links` has the names of all links.
+    pub(crate) fn check(&self, links: &[String]) -> Result<(), EmulatorError> {
+        if [BOTTLENECK, HOSTS].contains(&self.link.as_str()) || links.contains(&self.link) {
             return Ok(());
         }
         error(format!(
             "capture.link: \"{}\" is not allowed; {BOTTLENECK}, {HOSTS}, {}",
             self.link,
-            LINKS.join(", ")
+            links.join(", ")
         ))
     }
 }
@@ -53,18 +52,19 @@ impl Capture {
 /// Where packets are captured, and the capture file.
 pub(crate) struct Tap {
     writer: Writer<Spool>,
-    /// For each link, the number of the capture's interface for packets that are offered to the
-    /// link; None: these packets are not captured.
-    offered: [Option<u32>; 2],
-    /// For each link, the number of the capture's interface for packets that the link delivers;
-    /// None: these packets are not captured.
-    delivered: [Option<u32>; 2],
+    /// Number of the link whose packets are captured as they are offered to it.
+    entering: Option<usize>,
+    /// Number of the link whose packets are captured as the link delivers them.
+    leaving: Option<usize>,
+    /// Whether packets are captured as hosts send and receive them.
+    at_hosts: bool,
     /// Difference between the time since 1970 and CLOCK_MONOTONIC.
     unix_offset_ns: u64,
 }
 
 impl Tap {
-    pub fn create(capture: &Capture, unix_offset_ns: u64) -> io::Result<Tap> {
+    /// Creates the file. `links` has the names of all links.
+    pub fn create(capture: &Capture, links: &[String], unix_offset_ns: u64) -> io::Result<Tap> {
         let section = Section {
             comment: "packets of real hosts through Headway's emulated link",
             application: concat!("headway ", env!("CARGO_PKG_VERSION")),
@@ -72,10 +72,10 @@ impl Tap {
         };
         let mut writer = Writer::new(Spool::create(&capture.file, "capture")?, &section)?;
         let link = capture.link.as_str();
-        let (offered, delivered) = match link {
-            HOSTS => ([Some(0), Some(1)], [Some(1), Some(0)]),
-            BOTTLENECK => ([Some(0), None], [None, Some(0)]),
-            _ => (LINKS.map(|name| (name == link).then_some(0)), [None; 2]),
+        let (entering, leaving) = match link {
+            HOSTS => (None, None),
+            BOTTLENECK => (Some(0), Some(1)),
+            _ => (links.iter().position(|name| name == link), None),
         };
         let names: &[&str] = if link == HOSTS { &SIDES } else { &[link] };
         for name in names {
@@ -83,23 +83,34 @@ impl Tap {
         }
         Ok(Tap {
             writer,
-            offered,
-            delivered,
+            entering,
+            leaving,
+            at_hosts: link == HOSTS,
             unix_offset_ns,
         })
     }
 
+    /// A host on this side (0 left, 1 right) sends or receives a packet.
     #[inline]
-    pub fn offered(&mut self, link: u8, now_ns: u64, packet: &[u8]) {
-        if let Some(&Some(interface)) = self.offered.get(usize::from(link)) {
-            self.take(interface, now_ns, packet);
+    pub fn at_host(&mut self, side: usize, now_ns: u64, packet: &[u8]) {
+        if self.at_hosts {
+            self.take(side as u32, now_ns, packet);
         }
     }
 
+    /// A packet is offered to this link.
     #[inline]
-    pub fn delivered(&mut self, link: u8, now_ns: u64, packet: &[u8]) {
-        if let Some(&Some(interface)) = self.delivered.get(usize::from(link)) {
-            self.take(interface, now_ns, packet);
+    pub fn offered(&mut self, link: usize, now_ns: u64, packet: &[u8]) {
+        if self.entering == Some(link) {
+            self.take(0, now_ns, packet);
+        }
+    }
+
+    /// This link delivers a packet.
+    #[inline]
+    pub fn delivered(&mut self, link: usize, now_ns: u64, packet: &[u8]) {
+        if self.leaving == Some(link) {
+            self.take(0, now_ns, packet);
         }
     }
 

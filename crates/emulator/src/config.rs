@@ -11,18 +11,24 @@ use serde::{Deserialize, Serialize};
 use crate::capture::Capture;
 use crate::error::{error, EmulatorError};
 
-/// The configuration of an emulator: two directions, the hosts on either side, and timing
-/// parameters.
+/// The configuration of an emulator: its links, the hosts on either side, and timing parameters.
+///
+/// Links have numbers, which routes refer to: 0 is `forward`, 1 is `reverse`, and `further` has the
+/// others from 2 on. Without routes, packets from the left cross link 0, and packets from the right
+/// link 1.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Seed of the links' random numbers.
     #[serde(default = "one")]
     pub seed: u64,
-    /// The direction from left to right.
+    /// Link 0: the direction from left to right.
     pub forward: Path,
-    /// The direction from right to left.
+    /// Link 1: the direction from right to left.
     pub reverse: Path,
+    /// The links of a network from number 2 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Path>,
     /// Hosts on the left, one per device.
     pub left: Vec<Host>,
     /// Hosts on the right, one per device.
@@ -58,7 +64,7 @@ pub struct Config {
     pub real_time: Option<bool>,
 }
 
-/// One direction.
+/// A link, which leads in one direction.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
@@ -129,6 +135,11 @@ pub struct Host {
     /// Delay that is added to each packet from or to this host.
     #[serde(default)]
     pub extra_delay_ns: u64,
+    /// Numbers of the links that packets from this host cross, in order. The packets can reach only
+    /// the host with the same index on the other side. Empty: the link of the host's side, which
+    /// leads to all hosts on the other side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<u8>,
 }
 
 impl Host {
@@ -139,6 +150,7 @@ impl Host {
             address,
             behind: Vec::new(),
             extra_delay_ns,
+            route: Vec::new(),
         }
     }
 
@@ -164,6 +176,12 @@ fn default_spin_share() -> f64 {
     0.25
 }
 
+/// Names of the two links without routes.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+/// Largest number of links: the log has one byte for a link's number.
+const MAX_LINKS: usize = 256;
+/// Largest number of links in a host's route.
+const MAX_ROUTE: usize = 64;
 /// Largest rate of a link for which the emulator requests real-time scheduling by default.
 const REAL_TIME_MAX_BPS: u64 = 200_000_000;
 
@@ -176,6 +194,7 @@ impl Config {
             seed: one(),
             forward: path(forward),
             reverse: path(reverse),
+            further: vec![],
             left,
             right,
             access_rate_bps: None,
@@ -190,8 +209,48 @@ impl Config {
     }
 
     pub(crate) fn wants_real_time(&self) -> bool {
-        let rate_bps = self.forward.link.rate_bps.max(self.reverse.link.rate_bps);
-        self.real_time.unwrap_or(rate_bps <= REAL_TIME_MAX_BPS)
+        let is_slow = |path: &Path| path.link.rate_bps <= REAL_TIME_MAX_BPS;
+        self.real_time.unwrap_or_else(|| self.paths().all(is_slow))
+    }
+
+    /// All links, in the order of their numbers.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        [&self.forward, &self.reverse]
+            .into_iter()
+            .chain(&self.further)
+    }
+
+    /// All links, in the order of their numbers, to be changed.
+    pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        [&mut self.forward, &mut self.reverse]
+            .into_iter()
+            .chain(&mut self.further)
+    }
+
+    /// Whether packets cross links by routes.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        self.left.iter().any(|host| !host.route.is_empty())
+    }
+
+    /// The name of a link in summaries and errors: its direction, or in a network its own name, for
+    /// example "a-b".
+    #[must_use]
+    pub fn link_name(&self, number: usize) -> String {
+        if !self.is_network() && number < DIRECTIONS.len() {
+            return DIRECTIONS[number].to_owned();
+        }
+        let own = self.paths().nth(number).and_then(|p| p.link.name.clone());
+        own.unwrap_or_else(|| format!("link{number}"))
+    }
+
+    /// The names by which a capture selects a link, in the order of the links' numbers.
+    pub(crate) fn capture_names(&self) -> Vec<String> {
+        let name = |number| match self.is_network() {
+            true => self.link_name(number),
+            false => format!("{}0", self.link_name(number)),
+        };
+        (0..self.paths().count()).map(name).collect()
     }
 
     /// Checks every field of the configuration, without opening its files.
@@ -199,7 +258,18 @@ impl Config {
     /// # Errors
     /// One line that names the field, the value and what is allowed.
     pub fn check(&self) -> Result<(), EmulatorError> {
-        for (path, name) in [(&self.forward, "forward"), (&self.reverse, "reverse")] {
+        let links = 2 + self.further.len();
+        if links > MAX_LINKS {
+            let (given, most) = (self.further.len(), MAX_LINKS - 2);
+            return error(format!(
+                "further: {given} links are not allowed; at most {most}"
+            ));
+        }
+        for (number, path) in self.paths().enumerate() {
+            let name = match number {
+                0 | 1 => DIRECTIONS[number].to_owned(),
+                _ => format!("further[{}]", number - 2),
+            };
             path.link
                 .check(&format!("{name}.link"))
                 .map_err(|e| EmulatorError(e.to_string()))?;
@@ -219,7 +289,7 @@ impl Config {
             check_rate("access_rate_bps", rate_bps).map_err(|e| EmulatorError(e.to_string()))?;
         }
         if let Some(capture) = &self.capture {
-            capture.check()?;
+            capture.check(&self.capture_names())?;
         }
         if !(0.0..=1.0).contains(&self.spin_share) {
             let share = self.spin_share;
@@ -230,6 +300,18 @@ impl Config {
         }
         let mut seen = HashSet::new();
         for host in self.left.iter().chain(&self.right) {
+            if let Some(link) = host.route.iter().find(|&&link| usize::from(link) >= links) {
+                return error(format!(
+                    "route: {link} is not allowed; links have numbers from 0 to {}",
+                    links - 1
+                ));
+            }
+            if host.route.len() > MAX_ROUTE {
+                let crossed = host.route.len();
+                return error(format!(
+                    "route: {crossed} links are not allowed; at most {MAX_ROUTE}"
+                ));
+            }
             for address in host.addresses() {
                 if !seen.insert(address) {
                     return error(format!("two hosts have the address {address}"));

@@ -1,5 +1,4 @@
-//! One direction of the emulator in virtual time: the simulator's link, and what the link does with
-//! each packet.
+//! A link of the emulator in virtual time: the simulator's link, and what it does with each packet.
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
@@ -55,7 +54,7 @@ pub struct Carried {
 
 /// A link of the simulator, in virtual time.
 pub struct Direction {
-    name: &'static str,
+    name: String,
     number: u8,
     link: Link,
     /// The latest virtual time at which the link was used.
@@ -69,21 +68,22 @@ pub struct Direction {
     late_pkts: u64,
     late_threshold_ns: u64,
     undelivered_pkts: u64,
+    forwarded_pkts: u64,
     max_queue_bytes: u32,
     max_queue_pkts: u32,
 }
 
 impl Direction {
-    /// Creates an idle direction. `number` selects the link's random numbers, and identifies the
-    /// direction in the log.
+    /// Creates an idle link. `number` selects the link's random numbers, and identifies the link in
+    /// the log. `name` is for the summary and for errors.
     pub fn new(
         path: &Path,
+        name: &str,
         number: u8,
         seed: u64,
         late_threshold_ns: u64,
         origin_ns: u64,
     ) -> Result<Direction, EmulatorError> {
-        let name = if number == 0 { "forward" } else { "reverse" };
         let spec = path.link()?;
         let aqm = &spec.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
@@ -92,7 +92,7 @@ impl Direction {
             .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
         link.begin_at(origin_ns);
         Ok(Direction {
-            name,
+            name: name.to_owned(),
             number,
             link,
             last_ns: 0,
@@ -102,6 +102,7 @@ impl Direction {
             late_pkts: 0,
             late_threshold_ns,
             undelivered_pkts: 0,
+            forwarded_pkts: 0,
             max_queue_bytes: 0,
             max_queue_pkts: 0,
         })
@@ -247,6 +248,11 @@ impl Direction {
         self.late_pkts += u64::from(error_ns > self.late_threshold_ns);
     }
 
+    /// Counts a packet that was offered to the next link of its route as of the time it was due.
+    pub fn forwarded(&mut self) {
+        self.forwarded_pkts += 1;
+    }
+
     /// Counts a packet that the receiving host's device rejected.
     pub fn undelivered(&mut self) {
         self.undelivered_pkts += 1;
@@ -257,14 +263,14 @@ impl Direction {
         self.settle(now_ns);
         let counters = &self.link.counters;
         DirectionSummary {
-            name: self.name.to_owned(),
+            name: self.name.clone(),
             arrived_pkts: counters.arrived_pkts,
             arrived_bytes: counters.arrived_bytes,
             sent_pkts: counters.sent_pkts,
             sent_bytes: counters.sent_bytes,
             dropped_pkts: counters.dropped_pkts,
             dropped_bytes: counters.dropped_bytes,
-            delivered_pkts: self.error.count(),
+            delivered_pkts: self.error.count() + self.forwarded_pkts,
             undelivered_pkts: self.undelivered_pkts,
             late_pkts: self.late_pkts,
             departure_error: DepartureError::of(&self.error),

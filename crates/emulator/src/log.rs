@@ -1,4 +1,4 @@
-//! The emulator's log, which has a row for each packet.
+//! The emulator's log, which has a row for each packet and link that the packet crossed.
 //!
 //! The file consists of rows of 64 bytes, little-endian, in the order in which packets left the
 //! emulator. A program can map it into memory directly.
@@ -16,7 +16,7 @@ pub const ROW_BYTES: usize = 64;
 
 macro_rules! row {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident),* $(,)?) => {
-        /// A row of the log: what happened to a packet. All times are of `CLOCK_MONOTONIC`.
+        /// A row of the log: what happened to a packet at a link. All times are of `CLOCK_MONOTONIC`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Row { $($(#[doc = $doc])+ pub $name: $type),* }
 
@@ -76,14 +76,15 @@ fn dtype(rust: &str) -> &'static str {
 
 row! {
     /// When the packet was offered to the link; for a host's answer, when the packet that it
-    /// answers was due.
+    /// answers was due; at a further link of a route, when the link before it delivered the packet.
     arrived_ns: u64,
     /// When the packet's last bit left the queue, or when a queue dropped it at its head; 0 if
     /// dropped on arrival.
     departed_ns: u64,
     /// When the packet was due at the far end of the link; 0: it was dropped.
     due_ns: u64,
-    /// When the packet was delivered; 0: it was not delivered.
+    /// When the packet was delivered; 0: it was not delivered. If a further link of the route
+    /// follows, this is due_ns.
     delivered_ns: u64,
     /// Bytes waiting and in transmission after the packet joined the queue, or when it was dropped.
     queue_bytes: u32,
@@ -100,7 +101,7 @@ row! {
     destination_port: u16,
     /// Size of the IP packet.
     ip_bytes: u32,
-    /// Direction: 0 forward (left to right), 1 reverse.
+    /// Number of the link. Of a pair of links, 0 is forward (left to right), and 1 is reverse.
     link: u8,
     /// What happened: 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
     /// that asked for ECN.
@@ -109,7 +110,8 @@ row! {
     protocol: u8,
     /// Bit 0: marked CE; bit 1: this is the copy of a duplicated packet.
     flags: u8,
-    /// Number of the packet, counted over both directions; a copy has the number of its original.
+    /// Number of the packet, counted over all hosts. It is the same at all links of a route. A copy
+    /// has the number of its original.
     packet: u32,
 }
 

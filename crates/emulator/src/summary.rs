@@ -41,7 +41,7 @@ pub struct Summary {
     /// How long the emulating thread was runnable but no core was free; null if the kernel does not
     /// report it.
     pub cpu_wait_ns: Option<u64>,
-    /// Number of dropped packets whose destination address no host on the opposite side has.
+    /// Number of dropped packets whose destination address no host that they could reach has.
     pub unroutable_pkts: u64,
     /// Number of dropped packets that were not IPv4.
     pub not_ipv4_pkts: u64,
@@ -57,14 +57,14 @@ pub struct Summary {
     /// Packets that are missing in the capture because the disk was too slow.
     #[serde(default)]
     pub capture_lost_pkts: u64,
-    /// "forward", then "reverse".
+    /// The links in the order of their numbers: "forward", then "reverse"; or those of a network.
     pub directions: Vec<DirectionSummary>,
 }
 
-/// The counters of one direction of the emulator.
+/// The counters of a link.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct DirectionSummary {
-    /// Name of the direction: "forward" (left to right) or "reverse".
+    /// Name of the link: "forward" (left to right), "reverse", or its name in a network.
     pub name: String,
     /// Packets offered to the link.
     pub arrived_pkts: u64,
@@ -78,7 +78,8 @@ pub struct DirectionSummary {
     pub dropped_pkts: u64,
     /// Bytes that the link dropped: random losses and drops of its queue.
     pub dropped_bytes: u64,
-    /// Packets written to the receiver's device, including copies.
+    /// Packets written to the receiver's device or passed to the next link of their route,
+    /// including copies.
     pub delivered_pkts: u64,
     /// Packets rejected by the receiver's device.
     pub undelivered_pkts: u64,
@@ -94,8 +95,8 @@ pub struct DirectionSummary {
     pub queue_byte_us: u64,
 }
 
-/// By how much packets were late: time of delivery minus the time at which they were due; null
-/// without packets.
+/// By how much packets were late at hosts: time of delivery minus the time at which they were due;
+/// null without packets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct DepartureError {
     /// Mean.

@@ -16,7 +16,7 @@ fn direction(json: &str, vary: Option<VaryFile>) -> Direction {
         link: link(json),
         vary,
     };
-    Direction::new(&path, 0, 1, MS, 0).unwrap()
+    Direction::new(&path, "forward", 0, 1, MS, 0).unwrap()
 }
 
 fn offer(d: &mut Direction, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
@@ -170,7 +170,7 @@ fn invalid_configurations_are_rejected_with_one_line() {
             link: link(json),
             vary,
         };
-        let message = Direction::new(&path, 0, 1, MS, 0)
+        let message = Direction::new(&path, "forward", 0, 1, MS, 0)
             .err()
             .unwrap()
             .to_string();

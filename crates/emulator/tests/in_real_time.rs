@@ -13,6 +13,8 @@ mod skipped;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -406,4 +408,98 @@ fn lateness_is_reported_when_the_machine_is_overloaded() {
         summary.warnings
     );
     assert!(summary.directions[0].late_pkts > 0);
+}
+
+/// An IPv4 packet of UDP between two addresses.
+fn udp_packet(from: &str, to: &str, ip_bytes: u16) -> Vec<u8> {
+    let mut bytes = vec![0; usize::from(ip_bytes)];
+    bytes[0] = 0x45;
+    bytes[2..4].copy_from_slice(&ip_bytes.to_be_bytes());
+    bytes[8..10].copy_from_slice(&[64, 17]);
+    for (at, address) in [(12, from), (16, to)] {
+        let address: std::net::Ipv4Addr = address.parse().unwrap();
+        bytes[at..at + 4].copy_from_slice(&address.octets());
+    }
+    bytes
+}
+
+/// Sockets take the place of TUN devices. The assertions concern times that the links compute, which
+/// are exact however late the emulator is.
+#[test]
+fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
+    const MS: u64 = 1_000_000;
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let link = |rate_bps: u64, delay_ms: u64| -> LinkSpec {
+        let spec = serde_json::json!({"rate_bps": rate_bps, "delay_ns": delay_ms * MS});
+        serde_json::from_value(spec).unwrap()
+    };
+    let side = |second: u8, route: &[u8]| -> Vec<Host> {
+        let address = |host: u8| std::net::Ipv4Addr::new(10, second, 0, host);
+        let host = |number| Host {
+            route: route.to_vec(),
+            ..Host::new(address(number), u64::from(second - 77) * MS)
+        };
+        vec![host(1), host(2)]
+    };
+    let path = |link| headway_emulator::Path { link, vary: None };
+    let log = std::env::temp_dir().join(format!("headway-routes-{}", std::process::id()));
+    let mut config = Config::new(
+        link(12_000_000, 10),
+        link(12_000_000, 10),
+        side(77, &[0, 2]),
+        side(78, &[1]),
+    );
+    // held by DRR until they are sent, as the packets of other queues are not
+    let mut slow = link(1_200_000, 5);
+    slow.aqm = serde_json::from_value(serde_json::json!({"name": "drr"})).unwrap();
+    config.further = vec![path(slow)];
+    config.log = Some(log.clone());
+    let devices = || -> (Vec<UnixDatagram>, Vec<OwnedFd>) {
+        let pairs = (0..2).map(|_| UnixDatagram::pair().unwrap());
+        pairs
+            .map(|(host, device)| (host, OwnedFd::from(device)))
+            .unzip()
+    };
+    let ((left, left_fds), (right, right_fds)) = (devices(), devices());
+    let mut emulator = Emulator::new(config, left_fds, right_fds).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let running = thread::spawn(move || emulator.run(&stopped).unwrap());
+    for _ in 0..3 {
+        left[0].send(&udp_packet(LEFT, RIGHT, 1500)).unwrap();
+    }
+    left[0].send(&udp_packet(LEFT, "10.78.0.2", 100)).unwrap(); // not its peer
+    let mut buffer = [0; 2000];
+    for _ in 0..3 {
+        assert_eq!(right[0].recv(&mut buffer).unwrap(), 1500);
+    }
+    right[1]
+        .send(&udp_packet("10.78.0.2", "10.77.0.2", 100))
+        .unwrap();
+    assert_eq!(left[1].recv(&mut buffer).unwrap(), 100);
+    stop.store(true, Ordering::Relaxed);
+    let summary = running.join().unwrap();
+    let rows = read_log(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+
+    assert_eq!(summary.unroutable_pkts, 1);
+    let of = |link: u8| -> Vec<Row> { rows.iter().filter(|r| r.link == link).copied().collect() };
+    let (first, second) = (of(0), of(2));
+    assert_eq!((first.len(), second.len(), of(1).len()), (3, 3, 1));
+    for (before, after) in first.iter().zip(&second) {
+        assert_eq!(before.packet, after.packet);
+        assert_eq!(before.due_ns, before.departed_ns + 10 * MS);
+        assert_eq!(before.delivered_ns, before.due_ns);
+        assert_eq!(after.arrived_ns, before.due_ns);
+        // the host's extra delay counts once, at the end of the route
+        assert_eq!(after.due_ns, after.departed_ns + 6 * MS);
+        assert!(after.delivered_ns >= after.due_ns);
+    }
+    assert_eq!(second[0].departed_ns, second[0].arrived_ns + 10 * MS);
+    assert_eq!(second[2].departed_ns, second[1].departed_ns + 10 * MS);
+    assert_eq!(second[2].queue_pkts, 3);
+    let delivered = |number: usize| summary.directions[number].delivered_pkts;
+    assert_eq!([0, 1, 2].map(delivered), [3, 1, 3]);
+    let names = summary.directions.iter().map(|d| d.name.as_str());
+    assert!(names.eq(["link0", "link1", "link2"]));
 }

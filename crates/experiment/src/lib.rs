@@ -4,7 +4,7 @@
 //! This crate is the only place that defines
 //! - the units of quantities ([`quantity`]) and the bandwidth-delay product ([`queue`]),
 //! - how algorithms and flows are written ([`algorithm`], [`flow`]),
-//! - the limits of values ([`limits`]),
+//! - the limits of values ([`limits`]), and those of a network in a testbed ([`testbed`]),
 //! - the start times of flows without one ([`start`]),
 //! - how often transfers arrive ([`arrivals`]), and their sizes ([`sizes`]),
 //! - the routes of flows through a network ([`graph`]), and how a path's numbers are split between
@@ -35,6 +35,7 @@ pub mod quantity;
 pub mod queue;
 pub mod sizes;
 pub mod start;
+pub mod testbed;
 pub mod text;
 
 pub use quantity::{

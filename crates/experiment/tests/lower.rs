@@ -2,8 +2,11 @@
 //! start times; and the errors for invalid documents.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
-use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Outputs, Shape};
+use headway_experiment::lower::{
+    checkpoints_ns, crossed, path_of, scenario, topology, Outputs, Shape,
+};
 use headway_experiment::start::start_ns;
+use headway_experiment::testbed;
 use serde_json::{json, Value as Json};
 
 fn known() -> Known {
@@ -171,6 +174,96 @@ fn errors_are_one_line_and_name_the_place() {
         |d| d["record"] = json!(["drop"]),
         "record: \"drop\" is not allowed; flows, queue",
     );
+}
+
+/// Flows from the first to the second node of a triangle, the second one by the third node.
+fn triangle() -> Json {
+    let edge = |between: &str| {
+        let link = json!({ "rate": "10 Mbit/s", "delay": "1 ms", "buffer": "40 pkts" });
+        json!({ "between": between, "forward": link })
+    };
+    let ends = json!({ "control": "reno", "source": "a", "destination": "b" });
+    let mut around = ends.clone();
+    around["route"] = "a-c-b".into();
+    around["delay"] = "3 ms".into();
+    json!({
+        "topology": {
+            "kind": "network",
+            "nodes": ["a", "b", "c"],
+            "edges": [edge("a-b"), edge("b-c"), edge("c-a")],
+        },
+        "flows": [ends, around],
+        "duration": "1 s",
+    })
+}
+
+#[test]
+fn a_testbed_gets_the_routes_of_the_scenario() {
+    let document = triangle();
+    let made = crossed(&document.to_string(), &known()).unwrap();
+    let scenario = lower(&document).unwrap();
+    assert_eq!(scenario["flows"][1]["route"], json!([5, 3]));
+    for (flow, (routes, delay_ns)) in made.flows.iter().enumerate() {
+        let of_scenario = &scenario["flows"][flow];
+        // a flow with the default routes has none in its scenario
+        if flow > 0 {
+            assert_eq!(of_scenario["route"], json!(routes.there));
+            assert_eq!(of_scenario["reverse_route"], json!(routes.back));
+            assert_eq!(of_scenario["extra_delay_ns"], json!(delay_ns));
+        }
+    }
+    assert_eq!(made.flows[0].0.there, [0]);
+    assert_eq!(made.topology.links.len(), 6);
+    let mut relayed = document;
+    relayed["flows"][1]["relay"] = json!({ "at_hop": 1 });
+    let error = crossed(&relayed.to_string(), &known()).unwrap_err();
+    assert!(error.to_string().contains("flows[1].relay: is not allowed"));
+}
+
+#[test]
+fn a_testbed_refuses_a_network_in_one_line() {
+    type Change = fn(&mut Json);
+    let refused: [(Change, usize, &str); 5] = [
+        (|_| {}, 101, "flows: 101 are not allowed; at most 100"),
+        (
+            |t| t["nodes"] = (0..17).map(|node| format!("n{node}")).collect(),
+            1,
+            "topology: 17 nodes are not allowed; at most 16",
+        ),
+        (
+            |t| t["edges"][0]["forward"]["rate"] = "201 Mbit/s".into(),
+            1,
+            "topology: n0-n1: rate: 201 Mbit/s is not allowed; at most 200 Mbit/s",
+        ),
+        (
+            |t| {
+                t["edges"][0]["reverse"] = t["edges"][0]["forward"].clone();
+                let steps = json!([{ "start": "0 s", "rate": "1 Gbit/s", "delay": "1 ms" }]);
+                t["edges"][0]["reverse"]["vary"] = json!({ "kind": "schedule", "steps": steps });
+            },
+            1,
+            "topology: n1-n0: rate: 1 Gbit/s is not allowed",
+        ),
+        (
+            |t| t["edges"][0]["forward"]["routers"] = json!(["quick-start"]),
+            1,
+            "topology: n0-n1: routers: quick-start is not allowed",
+        ),
+    ];
+    for (change, flows, said) in refused {
+        let mut written = json!({
+            "kind": "network",
+            "nodes": ["n0", "n1"],
+            "edges": [triangle()["topology"]["edges"][0]],
+        });
+        written["edges"][0]["between"] = "n0-n1".into();
+        testbed::check(&topology(&written, &known()).unwrap(), 100).unwrap();
+        change(&mut written);
+        let made = topology(&written, &known()).unwrap();
+        let error = testbed::check(&made, flows).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
 }
 
 #[test]

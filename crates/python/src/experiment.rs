@@ -10,7 +10,7 @@ use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
 use headway_experiment::sizes::Sizes;
-use headway_experiment::{arrivals, limits, lower, path, queue, start, text, Buffer};
+use headway_experiment::{arrivals, limits, lower, path, queue, start, testbed, text, Buffer};
 use headway_sim::rng;
 use headway_sim::trace::digest::{CDF_SHARES, CLASS_EDGES_BYTES};
 use pyo3::prelude::*;
@@ -270,6 +270,15 @@ fn topology(document: &str) -> PyResult<String> {
     Ok(topology.fields().to_string())
 }
 
+/// Raises ValueError if a testbed cannot have this topology, the JSON of its typed model, with this
+/// number of flows.
+#[pyfunction]
+fn check_testbed(document: &str, flows: usize) -> PyResult<()> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let topology = lower::topology(&written, known()).map_err(invalid)?;
+    testbed::check(&topology, flows).map_err(invalid)
+}
+
 #[pyfunction]
 fn unknown(kind: &str, name: &str, names: Vec<String>) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -406,6 +415,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(flow_names, module)?,
         wrap_pyfunction!(scenario, module)?,
         wrap_pyfunction!(topology, module)?,
+        wrap_pyfunction!(check_testbed, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,
         wrap_pyfunction!(allowed_of_tunable, module)?,

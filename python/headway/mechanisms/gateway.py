@@ -16,7 +16,7 @@ from typing import Any
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Control, Exchanges, Experiment, Link, Relay, Vectors
+from headway.experiment import Bulk, Control, Exchanges, Experiment, Flow, Link, Relay, Vectors
 from headway.experiment.directions import server_sends_more
 
 HOST = "gateway"
@@ -30,8 +30,27 @@ LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
 
 def has_gateway(experiment: Experiment) -> bool:
-    """Whether the experiment has a gateway."""
-    return experiment.topology.kind == "chain"
+    """Whether the experiment has a gateway.
+
+    A chain with a relay or with routers needs one. Another chain of two hops has one if all flows
+    cross both hops.
+    """
+    if experiment.topology.kind != "chain":
+        return False
+    hops = experiment.topology.links()
+    flows = experiment.flows
+    if any(flow.relay is not None for flow in flows):
+        return True
+    if any(link.all_routers() for hop in hops for link in hop):
+        return True
+    return len(hops) == 2 and all(
+        _crosses(flow, len(hops)) and flow.direction != "reverse" for flow in flows
+    )
+
+
+def _crosses(flow: Flow, hops: int) -> bool:
+    """Whether a flow crosses all hops of a chain."""
+    return flow.from_hop == 0 and flow.to_hop in (None, hops)
 
 
 def is_reversed(experiment: Experiment) -> bool:
@@ -97,7 +116,7 @@ def check(experiment: Experiment) -> None:
     if len(hops) != 2:
         raise HeadwayError(
             "kernel backend: topology: a chain must have two hops, with a relay or a router "
-            "between them"
+            "between them; other chains have neither relays nor router algorithms"
         )
     first = experiment.flows[0]
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
@@ -110,7 +129,12 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: a relay is for bulk transfers, vectors and exchanges only"
             )
-        if flow.from_hop != 0 or flow.to_hop not in (None, len(hops)):
+        if flow.direction == "reverse":
+            raise HeadwayError(
+                f"kernel backend: {name}: direction: 'reverse' is not allowed with a gateway; "
+                "forward"
+            )
+        if not _crosses(flow, len(hops)):
             raise HeadwayError(
                 f"kernel backend: {name}: with a gateway, flows must cross both hops"
             )

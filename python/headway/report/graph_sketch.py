@@ -14,7 +14,9 @@ from headway.report.svg import GAP, LETTER, LINE, Sketch, svg, texts
 _HALF = (LINE + GAP) / 2
 """Half the height of a node's box."""
 _ROW_SPACE = 90
-"""Distance between the middles of neighbouring rows."""
+"""Least distance between the middles of neighbouring rows."""
+_MOST_FLAT = 15
+"""Greatest ratio between the width of rows and their distance."""
 _MOST_LABELLED = 12
 """Most edges of a network that are labelled; the caption of a larger one has the values."""
 _MOST_NAMED = 60
@@ -51,6 +53,12 @@ class Box:
         )
         return self.x + part * dx, self.y + part * dy
 
+    def middle(self, other: Box) -> Point:
+        """The middle of the side that faces a box in a row above or below, else the border."""
+        if abs(other.y - self.y) < 1:
+            return self.border(other)
+        return self.x, self.y + math.copysign(self.half_height, other.y - self.y)
+
 
 def draw(names: Sequence[str], edges: Sequence[Drawn], caption: str, used: Set[int]) -> Sketch:
     """Draw a network. ``used`` are the numbers of the edges that flows use; others are pale.
@@ -74,7 +82,7 @@ def draw(names: Sequence[str], edges: Sequence[Drawn], caption: str, used: Set[i
     for number, edge in enumerate(edges):
         label = edge.label if labelled else ()
         one, other = (boxes[node] for node in edge.nodes)
-        parts += _edge(one, other, label, is_used=number in used)
+        parts += _edge(one, other, label, is_used=number in used, in_rows=bool(rows))
     for name, box in zip(names, boxes, strict=True):
         parts += _node(name if named else "", name, box)
     width = max(box.x + box.half_width for box in boxes) + space / 2
@@ -132,13 +140,14 @@ def _mean(values: Sequence[int]) -> float:
 def _in_rows(rows: Sequence[Sequence[int]], widths: Sequence[float], space: float) -> list[Point]:
     """Positions in rows, which are all as wide as the widest one."""
     needed = [sum(widths[node] + space for node in row) for row in rows]
+    apart = max(_ROW_SPACE, max(needed) / _MOST_FLAT)
     points: dict[int, Point] = {}
     for level, (row, own) in enumerate(zip(rows, needed, strict=True)):
         more = (max(needed) - own) / len(row)
         x = 0.0
         for node in row:
             step = widths[node] + space + more
-            points[node] = (x + step / 2, level * float(_ROW_SPACE))
+            points[node] = (x + step / 2, level * apart)
             x += step
     return [points[node] for node in range(len(points))]
 
@@ -158,8 +167,11 @@ def _node(shown: str, name: str, box: Box) -> list[str]:
     return [f"<rect {corner} {size}>{title}</rect>", *texts([shown] if shown else [], box.x, box.y)]
 
 
-def _edge(one: Box, other: Box, label: Sequence[str], *, is_used: bool) -> list[str]:
-    """An edge with its label: above a level edge, and in a gap of any other edge."""
+def _edge(one: Box, other: Box, label: Sequence[str], *, is_used: bool, in_rows: bool) -> list[str]:
+    """An edge with its label: above a level edge, and in a gap of any other edge.
+
+    Between rows it joins the middles of sides, so that it crosses no box of the same row.
+    """
     x, y = (one.x + other.x) / 2, (one.y + other.y) / 2
     is_level = abs(one.y - other.y) < 1
     longest = max(map(len, label), default=0)
@@ -168,7 +180,10 @@ def _edge(one: Box, other: Box, label: Sequence[str], *, is_used: bool) -> list[
     pale = "" if is_used else ' class="behind"'
     drawn = []
     for begin, end in lines:
-        (x1, y1), (x2, y2) = begin.border(end), end.border(begin)
+        ends = [
+            Box.middle if in_rows and box is not between else Box.border for box in (begin, end)
+        ]
+        (x1, y1), (x2, y2) = ends[0](begin, end), ends[1](end, begin)
         drawn.append(f'<path{pale} d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>')
     first = y - LINE * (len(label) - 0.5) - GAP / 2 if is_level else y - LINE * (len(label) - 1) / 2
     return drawn + texts(label, x, first)

@@ -326,10 +326,14 @@ def _outcome(claim: Claim, note: str) -> Outcome:
 def _new_note(old: Locked, claim: Claim, *, is_full: bool) -> str:
     """The note to lock for a claim: the new note, or the locked note of the full form.
 
-    If notes contain measured values, the quick form's note cannot replace the full form's.
+    The quick form's note cannot replace the full form's if notes contain measured values, or if
+    the two forms have different verdicts.
     """
-    own = claim.basis == "live" or (old.quick is not None and old.quick.note is not None)
-    return old.note if own and old.full is not None and not is_full else claim.note
+    if is_full or old.full is None:
+        return claim.note
+    has_values = old.quick is not None and old.quick.note is not None
+    is_own = claim.basis == "live" or has_values or claim.verdict != old.full.verdict
+    return old.note if is_own else claim.note
 
 
 def _try(old: Try, found: Mapping[Form, Outcome]) -> Try:

@@ -35,8 +35,12 @@ const SPIN_CREDIT_NS: i64 = 50_000_000;
 
 struct Device {
     fd: OwnedFd,
-    /// Number of the direction in which packets from this host travel.
-    direction: usize,
+    /// The host's side: 0 left, 1 right.
+    side: usize,
+    /// Numbers of the links that packets from this host cross, in order.
+    route: Vec<u8>,
+    /// Number of the only device that these packets can reach; None: all devices on the other side.
+    peer: Option<usize>,
     alive: bool,
     /// When the last packet to the host was due, and when the emulator delivered it.
     last_due_ns: u64,
@@ -54,14 +58,13 @@ struct Device {
 #[derive(Clone, Copy)]
 struct Destination {
     device: usize,
-    direction: usize,
     extra_delay_ns: u64,
 }
 
-/// Emulates two directions in real time between two sets of TUN devices.
+/// Emulates links in real time between two sets of TUN devices.
 pub struct Emulator {
     config: Config,
-    directions: [Direction; 2],
+    directions: Vec<Direction>,
     devices: Vec<Device>,
     destinations: HashMap<u32, Destination>,
     epoll: OwnedFd,
@@ -96,19 +99,17 @@ impl Emulator {
             return error("there must be one device for each host");
         }
         let start_ns = clock::monotonic_ns();
-        let direction = |path, number| {
-            Direction::new(
+        let mut directions = vec![];
+        for (number, path) in config.paths().enumerate() {
+            directions.push(Direction::new(
                 path,
-                number,
+                &config.link_name(number),
+                number as u8,
                 config.seed,
                 config.late_threshold_ns,
                 start_ns,
-            )
-        };
-        let directions = [
-            direction(&config.forward, 0)?,
-            direction(&config.reverse, 1)?,
-        ];
+            )?);
+        }
 
         let epoll = attempt(
             epoll::create(epoll::CreateFlags::CLOEXEC),
@@ -117,9 +118,10 @@ impl Emulator {
         let mut devices = vec![];
         let mut destinations = HashMap::new();
         let sides = [(left, &config.left, 0), (right, &config.right, 1)];
-        for (fds, hosts, direction) in sides {
-            for (fd, host) in fds.into_iter().zip(hosts) {
+        for (fds, hosts, side) in sides {
+            for (index, (fd, host)) in fds.into_iter().zip(hosts).enumerate() {
                 let number = devices.len();
+                let opposite = [config.left.len() + index, index][side];
                 attempt(
                     rustix::io::ioctl_fionbio(&fd, true),
                     "make a device non-blocking",
@@ -131,7 +133,12 @@ impl Emulator {
                 )?;
                 devices.push(Device {
                     fd,
-                    direction,
+                    side,
+                    route: match host.route.as_slice() {
+                        [] => vec![side as u8],
+                        links => links.to_vec(),
+                    },
+                    peer: (!host.route.is_empty()).then_some(opposite),
                     alive: true,
                     last_due_ns: 0,
                     last_delivered_ns: 0,
@@ -143,7 +150,6 @@ impl Emulator {
                 });
                 let destination = Destination {
                     device: number,
-                    direction: 1 - direction,
                     extra_delay_ns: host.extra_delay_ns,
                 };
                 for address in host.addresses() {
@@ -160,10 +166,13 @@ impl Emulator {
         };
         let start_unix_ns = clock::unix_ns();
         let tap = match &config.capture {
-            Some(capture) => Some(attempt(
-                Tap::create(capture, start_unix_ns.saturating_sub(start_ns)),
-                &format!("create {}", capture.file.display()),
-            )?),
+            Some(capture) => {
+                let offset_ns = start_unix_ns.saturating_sub(start_ns);
+                Some(attempt(
+                    Tap::create(capture, &config.capture_names(), offset_ns),
+                    &format!("create {}", capture.file.display()),
+                )?)
+            }
             None => None,
         };
         let summary = Summary {

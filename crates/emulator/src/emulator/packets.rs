@@ -1,6 +1,7 @@
 //! The path of a packet through the emulator. The emulator reads the packet from a device and
-//! offers it to the link of its direction. The packet then waits in the link or is in flight. At
-//! the end the emulator writes it to the destination's device, or logs that it was dropped.
+//! offers it to the first link of its route. The packet then waits in the link or is in flight. At
+//! the end of the link the emulator offers it to the next link of the route, or writes it to the
+//! destination's device after the last one. It logs what happened at each link.
 
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
@@ -11,7 +12,7 @@ use headway_wire::Ecn;
 use rustix::event::epoll;
 
 use super::slot::Slot;
-use super::Emulator;
+use super::{Destination, Emulator};
 use crate::clock;
 use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
@@ -33,16 +34,52 @@ impl Emulator {
     pub(super) fn deliver_due(&mut self) -> u64 {
         loop {
             let now_ns = clock::monotonic_ns();
-            for at in 0..self.directions.len() {
-                self.take_turns(at, now_ns);
-            }
-            match self.due.peek() {
-                Some(&Reverse((due_ns, _, slot))) if due_ns <= now_ns => {
-                    self.due.pop();
-                    self.deliver(slot, now_ns);
+            let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
+            let turns = self.directions.iter().enumerate();
+            let turn = turns.filter_map(|(at, link)| Some((link.turn_ns()?, at)));
+            // Packets that links hold and packets that are due are processed in the order of their
+            // times, because both may enter another link.
+            match (turn.min(), due_ns) {
+                (Some((turn_ns, at)), _)
+                    if turn_ns <= now_ns && due_ns.is_none_or(|due_ns| turn_ns <= due_ns) =>
+                {
+                    self.take_turns(at, turn_ns);
+                }
+                (_, Some(due_ns)) if due_ns <= now_ns => {
+                    if let Some(Reverse((_, _, slot))) = self.due.pop() {
+                        self.arrive(slot, now_ns);
+                    }
                 }
                 _ => return now_ns,
             }
+        }
+    }
+
+    /// Takes a packet that is due to the next link of its route, or to its destination.
+    fn arrive(&mut self, number: usize, now_ns: u64) {
+        let slot = &self.slots[number];
+        if slot.crossed < self.devices[slot.from].route.len() {
+            self.forward(number, now_ns);
+        } else {
+            self.deliver(number, now_ns);
+        }
+    }
+
+    /// Offers a packet to the next link of its route, as of the time at which it is due there.
+    fn forward(&mut self, number: usize, now_ns: u64) {
+        let slot = &mut self.slots[number];
+        let (at_ns, link) = (slot.row.due_ns, usize::from(slot.row.link));
+        slot.row.delivered_ns = at_ns;
+        self.directions[link].forwarded();
+        if let Some(tap) = &mut self.tap {
+            tap.delivered(link, now_ns, &slot.bytes);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(&slot.row);
+        }
+        let header = Header::parse(&slot.bytes).expect("parsed when the packet was read");
+        if !self.enter(number, &header, at_ns) {
+            self.free.push(number);
         }
     }
 
@@ -56,7 +93,8 @@ impl Emulator {
                 direction.delivered(slot.row.due_ns, now_ns);
                 slot.row.delivered_ns = now_ns;
                 if let Some(tap) = &mut self.tap {
-                    tap.delivered(slot.row.link, now_ns, &slot.bytes);
+                    tap.delivered(usize::from(slot.row.link), now_ns, &slot.bytes);
+                    tap.at_host(self.devices[to].side, now_ns, &slot.bytes);
                 }
             }
             Err(_) => direction.undelivered(),
@@ -158,17 +196,20 @@ impl Emulator {
         }
     }
 
-    /// Offers the packet in a slot to its link as of the time `at_ns`; None: the present time.
-    /// Returns whether the slot is still in use.
+    /// Offers the packet in a slot, which was read from a device, to the first link of its route as
+    /// of the time `at_ns`; None: the present time. Returns whether the slot is still in use.
     fn offer(&mut self, number: usize, slot_number: usize, at_ns: Option<u64>) -> bool {
         let slot = &mut self.slots[slot_number];
         let Some(header) = Header::parse(&slot.bytes) else {
             self.summary.not_ipv4_pkts += 1;
             return false;
         };
-        let at = self.devices[number].direction;
+        let (side, peer) = (self.devices[number].side, self.devices[number].peer);
         let find = |address: Ipv4Addr| self.destinations.get(&address.to_bits()).copied();
-        let Some(to) = find(header.destination).filter(|d| d.direction == at) else {
+        let is_reached = |to: &Destination| {
+            self.devices[to.device].side != side && peer.is_none_or(|peer| peer == to.device)
+        };
+        let Some(to) = find(header.destination).filter(is_reached) else {
             self.summary.unroutable_pkts += 1;
             return false;
         };
@@ -181,16 +222,37 @@ impl Emulator {
         let now_ns = access
             .as_mut()
             .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
+        self.sequence += 1;
+        let slot = &mut self.slots[slot_number];
+        slot.from = number;
+        slot.crossed = 0;
+        slot.to = to.device;
+        slot.extra_delay_ns = extra_delay_ns;
+        slot.wakes = !header.is_ack;
+        slot.row.packet = self.sequence as u32;
+        if let Some(tap) = &mut self.tap {
+            tap.at_host(side, clock::monotonic_ns(), &slot.bytes);
+        }
+        self.enter(slot_number, &header, now_ns)
+    }
+
+    /// Offers a packet to the next link of its route as of the time `at_ns`. Returns whether the
+    /// slot is still in use.
+    fn enter(&mut self, slot_number: usize, header: &Header, at_ns: u64) -> bool {
+        let slot = &mut self.slots[slot_number];
+        let at = usize::from(self.devices[slot.from].route[slot.crossed]);
+        slot.crossed += 1;
         // First process those packets held by the link (Outcome::Held) that leave it or are dropped
-        // before now_ns.
-        self.take_turns(at, now_ns);
+        // before at_ns.
+        self.take_turns(at, at_ns);
         let direction = &mut self.directions[at];
         // the times at which packets are offered to a link must not decrease
-        let now_ns = now_ns.max(direction.last_ns());
+        let now_ns = at_ns.max(direction.last_ns());
         let slot = &mut self.slots[slot_number];
         if let Some(tap) = &mut self.tap {
-            tap.offered(direction.number(), clock::monotonic_ns(), &slot.bytes);
+            tap.offered(at, clock::monotonic_ns(), &slot.bytes);
         }
+        let ip_bytes = slot.bytes.len() as u32;
         let mut ecn = header.ecn;
         if direction.ecn() == EcnPath::Bleach && ecn != 0 {
             ecn = 0;
@@ -212,11 +274,7 @@ impl Emulator {
             Outcome::Carried(_) | Outcome::Held { .. } => direction.queue(),
             Outcome::Dropped(_) => direction.queue_at(now_ns),
         };
-        self.sequence += 1;
-        slot.to = to.device;
-        slot.extra_delay_ns = extra_delay_ns;
         slot.held = matches!(outcome, Outcome::Held { .. });
-        slot.wakes = !header.is_ack;
         slot.row = Row {
             arrived_ns: now_ns,
             queue_bytes,
@@ -228,7 +286,7 @@ impl Emulator {
             ip_bytes,
             link: direction.number(),
             protocol: header.protocol,
-            packet: self.sequence as u32,
+            packet: slot.row.packet,
             ..Row::default()
         };
         let in_use = self.follow(slot_number, outcome);
@@ -278,12 +336,14 @@ impl Emulator {
             slot.mark();
         }
         slot.row.departed_ns = carried.depart_ns;
-        slot.row.due_ns = carried.due_ns + slot.extra_delay_ns;
+        let is_last = slot.crossed == self.devices[slot.from].route.len();
+        let extra_delay_ns = if is_last { slot.extra_delay_ns } else { 0 };
+        slot.row.due_ns = carried.due_ns + extra_delay_ns;
         let sequence = u64::from(slot.row.packet);
         self.due
             .push(Reverse((slot.row.due_ns, sequence, slot_number)));
         if let Some(due_ns) = carried.copy_due_ns {
-            self.copy(slot_number, due_ns + self.slots[slot_number].extra_delay_ns);
+            self.copy(slot_number, due_ns + extra_delay_ns);
         }
         true
     }

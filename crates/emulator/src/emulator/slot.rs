@@ -5,11 +5,15 @@ use crate::packet::mark;
 
 const MARKED: u8 = 1;
 
-/// A packet in the emulator, with its row of the log.
+/// A packet in the emulator, with its row of the log for the link that it crosses.
 #[derive(Clone, Default)]
 pub(super) struct Slot {
     pub bytes: Vec<u8>,
     pub row: Row,
+    /// Number of the sender's device, which knows the packet's route.
+    pub from: usize,
+    /// How many links of the route the packet has crossed.
+    pub crossed: usize,
     pub to: usize,
     pub extra_delay_ns: u64,
     /// Whether the link holds the packet (Outcome::Held).

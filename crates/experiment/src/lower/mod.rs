@@ -20,6 +20,7 @@ use serde_json::{json, Map, Value as Json};
 
 use crate::algorithm::Known;
 use crate::flow::{Kind, Value};
+use crate::graph::Routes;
 use crate::start;
 use crate::text::{shorten, Refused};
 use fields::Fields;
@@ -181,6 +182,44 @@ pub fn path_of(document: &str, known: &Known) -> Result<(Topology, u64), Refused
     let whole = Json::Object(map);
     let fields = Fields::of(&whole, "")?;
     Ok((topology(fields.need("topology")?, known)?, seed(&fields)?))
+}
+
+/// A network, and the flows that cross it.
+#[derive(Clone, Debug)]
+pub struct Crossed {
+    /// The network.
+    pub topology: Topology,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// For each flow, its routes, and the delay that it adds to the path in each direction.
+    pub flows: Vec<(Routes, u64)>,
+}
+
+/// Reads the topology, the seed and the flows' routes from an experiment's file.
+///
+/// # Errors
+/// One line that names the field, its value and what is allowed.
+pub fn crossed(document: &str, known: &Known) -> Result<Crossed, Refused> {
+    let (mut topology, seed) = path_of(document, known)?;
+    let (_, written) = parts(document)?;
+    let mut flows = vec![];
+    for (number, flow) in written.iter().enumerate() {
+        let at = format!("flows[{number}]");
+        let flow: Json = json_of(flow.get(), &at)?;
+        let (mut lowered, _) = flow::flow(&Fields::of(&flow, &at)?, number, || 0, known)?;
+        if lowered.contains_key("relay") {
+            let line = format!("{at}.relay: is not allowed; a network has no relays");
+            return Err(Refused::new(line));
+        }
+        let (routes, ..) = route::take(&mut lowered, &at, &mut topology.graph, number, seed)?;
+        let delay_ns = lowered.get("extra_delay_ns").and_then(Json::as_u64);
+        flows.push((routes, delay_ns.unwrap_or(0)));
+    }
+    Ok(Crossed {
+        topology,
+        seed,
+        flows,
+    })
 }
 
 fn seed(fields: &Fields<'_>) -> Result<u64, Refused> {

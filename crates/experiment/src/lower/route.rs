@@ -7,16 +7,16 @@ use crate::flow::REVERSE;
 use crate::graph::{Ends, Graph, Routes, DEFAULT_ROUTES};
 use crate::text::Refused;
 
-/// Sets the routes of a flow in the scenario's form, and those behind its relay. `at` is the flow's
-/// place in the document, `number` its number.
-pub(super) fn set(
+/// Finds the routes of a flow, and removes the fields that determine them. `at` is the flow's place
+/// in the document, `number` its number. Also returns the hop of a row where the flow enters, and
+/// whether its opener is at the far end.
+pub(super) fn take(
     flow: &mut Map<String, Json>,
     at: &str,
     graph: &mut Graph,
     number: usize,
     seed: u64,
-) -> Result<(), Refused> {
-    let hop = |hop: Option<Json>| hop.and_then(|hop| hop.as_u64()).map(|hop| hop as usize);
+) -> Result<(Routes, usize, bool), Refused> {
     let is_reversed = flow.remove("direction").is_some_and(|way| way == REVERSE);
     let names = ["source", "destination", "route", "reverse_route"].map(|name| flow.remove(name));
     let [source, destination, route, reverse_route] = names
@@ -33,6 +33,24 @@ pub(super) fn set(
     };
     let routes = graph.routes(&ends, number, seed);
     let routes = routes.map_err(|e| Refused::new(format!("{at}.{e}")))?;
+    Ok((routes, ends.from_hop, is_reversed))
+}
+
+/// The number of a router, written as JSON.
+fn hop(hop: Option<Json>) -> Option<usize> {
+    hop.and_then(|hop| hop.as_u64()).map(|hop| hop as usize)
+}
+
+/// Sets the routes of a flow in the scenario's form, and those behind its relay. The arguments are
+/// those of [`take`].
+pub(super) fn set(
+    flow: &mut Map<String, Json>,
+    at: &str,
+    graph: &mut Graph,
+    number: usize,
+    seed: u64,
+) -> Result<(), Refused> {
+    let (routes, from_hop, is_reversed) = take(flow, at, graph, number, seed)?;
     let Some(relay) = flow.get_mut("relay").and_then(Json::as_object_mut) else {
         if routes.there != DEFAULT_ROUTES.0 || routes.back != DEFAULT_ROUTES.1 {
             insert(flow, routes);
@@ -44,7 +62,7 @@ pub(super) fn set(
         return refuse(": only a chain can have relays".to_owned());
     }
     let at_hop = hop(relay.remove("at_hop")).unwrap_or(0);
-    let (from, to) = (ends.from_hop, ends.from_hop + routes.there.len());
+    let (from, to) = (from_hop, from_hop + routes.there.len());
     if at_hop <= from || at_hop >= to {
         let allowed = format!("between from_hop, {from}, and to_hop, {to}");
         return refuse(format!(".at_hop: {at_hop} is not allowed; {allowed}"));

@@ -41,15 +41,16 @@ struct UpCommand {
     #[arg(long)]
     preset: Option<String>,
     /// File that describes both directions, as JSON: {"forward": {"link": ..., "vary": ...},
-    /// "reverse": ..., "ground": {"forward", "reverse"} before a gateway, "seed",
-    /// "extra_delay_ns": [...], "access_rate_bps", "capture", "late_threshold_ns", "spin_ns",
-    /// "spin_share", "real_time"}
+    /// "reverse": ..., "ground": {"forward", "reverse"} before a gateway, "further": [...] and
+    /// "routes": [...] of a network, "seed", "extra_delay_ns": [...], "access_rate_bps", "capture",
+    /// "late_threshold_ns", "spin_ns", "spin_share", "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
     /// Take the links, the access links and the seed from this file, which is the JSON of a Python
-    /// Experiment
+    /// Experiment. In a network, the first flow's packets travel between left1 and right1 over the
+    /// flow's route, those of the second flow between left2 and right2, and so on
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]
@@ -269,8 +270,14 @@ fn print_state(state: &State) {
         (state.ground.as_ref(), "before the gateway, "),
     ] {
         let Some(config) = config else { continue };
-        print_path(&config.forward, &format!("{title}left to right"));
-        print_path(&config.reverse, &format!("{title}right to left"));
+        if !config.is_network() {
+            print_path(&config.forward, &format!("{title}left to right"));
+            print_path(&config.reverse, &format!("{title}right to left"));
+        } else {
+            for (number, path) in config.paths().enumerate() {
+                print_path(path, &config.link_name(number));
+            }
+        }
     }
     for host in &state.hosts {
         say!(

@@ -7,8 +7,7 @@ pub const DEVICE: &str = "hw0";
 const PREFIX: &str = "headway-";
 /// Name of a testbed if the user gives none.
 pub const DEFAULT_NAME: &str = "default";
-/// Maximum number of hosts on each side of a testbed.
-pub const MAX_HOSTS: u32 = 100;
+pub use headway_experiment::testbed::MAX_HOSTS;
 
 /// Name of the gateway's host.
 pub const GATEWAY: &str = "gateway";

@@ -80,6 +80,12 @@ struct ConfigFile {
     seed: Option<u64>,
     forward: Path,
     reverse: Path,
+    /// The links of a network from number 2 on.
+    #[serde(default)]
+    further: Vec<Path>,
+    /// The routes of each pair of hosts, in the hosts' order. Empty: the two links join all hosts.
+    #[serde(default)]
+    routes: Vec<PairRoutes>,
     /// Both directions of the terrestrial leg, which is on the left of a gateway; None: no gateway.
     #[serde(default)]
     ground: Option<Leg>,
@@ -100,6 +106,16 @@ struct ConfigFile {
     spin_share: Option<f64>,
     #[serde(default)]
     real_time: Option<bool>,
+}
+
+/// The links that the packets of a pair of hosts cross, in order.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairRoutes {
+    /// From the host on the left to the host on the right.
+    there: Vec<u8>,
+    /// From the host on the right to the host on the left.
+    back: Vec<u8>,
 }
 
 /// A further leg.
@@ -270,17 +286,30 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
             None => from_options(links)?,
         },
     };
+    // an experiment with a network has a pair of hosts for each flow
+    let hosts = match (&links.experiment, file.routes.len() as u32) {
+        (Some(_), pairs) if pairs > 0 && hosts != 1 && hosts != pairs => {
+            return Err(bad(format!(
+                "--hosts: {hosts} is not allowed; the experiment's network has {pairs} pairs of \
+                 hosts, one for each flow"
+            )));
+        }
+        (Some(_), pairs) if pairs > 0 => pairs,
+        _ => hosts,
+    };
     if file.extra_delay_ns.len() > hosts as usize {
         let n = file.extra_delay_ns.len();
         return Err(bad(format!(
             "extra_delay_ns has {n} values for {hosts} hosts"
         )));
     }
-    let left = hosts_of(77, hosts, &file.extra_delay_ns);
-    let right = hosts_of(78, hosts, &[]);
+    let mut left = hosts_of(77, hosts, &file.extra_delay_ns);
+    let mut right = hosts_of(78, hosts, &[]);
+    set_routes(&file, &mut left, &mut right)?;
     let mut config = Config::new(file.forward.link, file.reverse.link, left, right);
     config.forward.vary = file.forward.vary;
     config.reverse.vary = file.reverse.vary;
+    config.further = file.further;
     config.seed = file.seed.unwrap_or(config.seed);
     config.access_rate_bps = file.access_rate_bps;
     config.capture = file.capture;
@@ -296,7 +325,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
         .ground
         .map(|leg| gateway::between(&mut config, leg.forward, leg.reverse));
     let both = ground.iter_mut().chain([&mut config]);
-    let paths = both.flat_map(|config| [&mut config.forward, &mut config.reverse]);
+    let paths = both.flat_map(Config::paths_mut);
     for vary in paths.map(|path| &mut path.vary) {
         if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
             // make the file's path absolute, because the emulator process has another working
@@ -307,18 +336,70 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     Ok((config, ground))
 }
 
+/// Gives the hosts of each pair their routes through a network.
+fn set_routes(file: &ConfigFile, left: &mut [Host], right: &mut [Host]) -> Result<(), Failure> {
+    if file.routes.is_empty() && file.further.is_empty() {
+        return Ok(());
+    }
+    if file.ground.is_some() {
+        return Err(bad(
+            "ground: is not allowed with further or routes; a network has no gateway".into(),
+        ));
+    }
+    let (given, hosts) = (file.routes.len(), left.len());
+    if given != hosts {
+        return Err(bad(format!(
+            "routes: {given} are not allowed; one for each pair of hosts, {hosts}"
+        )));
+    }
+    for (index, routes) in file.routes.iter().enumerate() {
+        for (way, route) in [("there", &routes.there), ("back", &routes.back)] {
+            if route.is_empty() {
+                return Err(bad(format!(
+                    "routes[{index}].{way}: [] is not allowed; at least one link"
+                )));
+            }
+        }
+        left[index].route.clone_from(&routes.there);
+        right[index].route.clone_from(&routes.back);
+    }
+    Ok(())
+}
+
 fn from_experiment(
     file: &std::path::Path,
     links: &LinkOptions,
     hosts: u32,
 ) -> Result<ConfigFile, Failure> {
     let asked = experiment::read(file)?;
-    let [forward, reverse] = asked.links.map(|link| Path { link, vary: None });
+    let mut paths = asked
+        .links
+        .into_iter()
+        .map(|link| Path { link, vary: None });
+    let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else {
+        return Err(bad(format!("{}: topology: has no links", file.display())));
+    };
+    let mut extra_delay_ns = vec![asked.access_ns; hosts as usize];
+    let mut routes = vec![];
+    if !asked.flows.is_empty() {
+        extra_delay_ns.clear();
+    }
+    for (own, delay_ns) in &asked.flows {
+        // a testbed has at most 256 links
+        let numbers = |links: &[u32]| links.iter().map(|&link| link as u8).collect();
+        routes.push(PairRoutes {
+            there: numbers(&own.there),
+            back: numbers(&own.back),
+        });
+        extra_delay_ns.push(asked.access_ns + delay_ns);
+    }
     Ok(ConfigFile {
         seed: Some(asked.seed),
         forward,
         reverse,
-        extra_delay_ns: vec![asked.access_ns; hosts as usize],
+        further: paths.collect(),
+        routes,
+        extra_delay_ns,
         access_rate_bps: Some(asked.access_rate_bps),
         ..from_options(&LinkOptions {
             capture: links.capture.clone(),
@@ -418,6 +499,8 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             link: link(up_bps, back_ns, buffers.1)?,
             vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
         },
+        further: vec![],
+        routes: vec![],
         extra_delay_ns: vec![],
         access_rate_bps: None,
         capture: links.capture.as_ref().map(|file| Capture {
@@ -461,7 +544,7 @@ fn parse_vary(text: &str) -> Result<VaryFile, Refused> {
 /// before anything is changed.
 fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
-    for path in [&config.forward, &config.reverse] {
+    for path in config.paths() {
         let link = path.link().map_err(|e| bad(e.to_string()))?;
         let aqm = &link.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
@@ -531,6 +614,55 @@ mod tests {
         ];
         assert!(names.iter().map(|(n, a)| (*n, a.as_str())).eq(expected));
         assert_eq!(hosts[0].namespace, "headway-t-left1");
+    }
+
+    /// The specification of a testbed with two hosts on each side and this `--config` file.
+    fn configured(name: &str, file: &serde_json::Value) -> Result<Spec, Failure> {
+        let path = std::env::temp_dir().join(format!("headway-{name}-{}", std::process::id()));
+        fs::write(&path, file.to_string()).unwrap();
+        let spec = spec(LinkOptions {
+            config: Some(path.clone()),
+            ..LinkOptions::default()
+        });
+        fs::remove_file(path).unwrap();
+        spec
+    }
+
+    #[test]
+    fn the_hosts_of_a_network_have_routes() {
+        let path = |name: &str| serde_json::json!({"link": {"name": name, "rate_bps": 1000000}});
+        let mut file = serde_json::json!({
+            "forward": path("a-b"), "reverse": path("b-a"), "further": [path("b-c"), path("c-b")],
+            "routes": [{"there": [0, 2], "back": [3, 1]}, {"there": [2], "back": [3]}],
+        });
+        let config = configured("network", &file).unwrap().config;
+        let names: Vec<_> = (0..4).map(|number| config.link_name(number)).collect();
+        assert_eq!(names, ["a-b", "b-a", "b-c", "c-b"]);
+        assert_eq!(config.left[0].route, [0, 2]);
+        assert_eq!(config.right[1].route, [3]);
+        for (pointer, value, said) in [
+            ("/routes/1/back", serde_json::json!([4]), "route: 4 is not"),
+            (
+                "/routes/0/there",
+                serde_json::json!([]),
+                "routes[0].there: []",
+            ),
+            ("/routes", serde_json::json!([]), "routes: 0 are not"),
+            (
+                "/further/1/link/rate_bps",
+                serde_json::json!(0),
+                "further[1].link.rate_bps",
+            ),
+        ] {
+            let mut wrong = file.clone();
+            *wrong.pointer_mut(pointer).unwrap() = value;
+            let error = configured("wrong", &wrong).unwrap_err();
+            assert!(error.message.contains(said), "{error}");
+            assert_eq!(error.exit_status, BAD_INPUT);
+        }
+        file["ground"] = serde_json::json!({"forward": path("x"), "reverse": path("y")});
+        let error = configured("ground", &file).unwrap_err();
+        assert!(error.message.contains("ground: is not allowed"), "{error}");
     }
 
     #[test]

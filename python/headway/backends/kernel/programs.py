@@ -113,18 +113,22 @@ class Programs:
 
     def receiver(self, index: int, flow: Flow) -> list[str]:
         """The command of the flow's receiver, on the host that the flow is sent to."""
-        return self.testbed.command(self.testbed.host(flow, "right"), *self._receiver(index, flow))
+        return self.testbed.command(
+            self.testbed.host(index, is_opener=False), *self._receiver(index, flow)
+        )
 
     def sender(self, index: int, flow: Flow) -> list[str]:
         """The command of the flow's sender, on the host that the flow is sent from."""
-        return self.testbed.command(self.testbed.host(flow, "left"), *self._sender(index, flow))
+        return self.testbed.command(
+            self.testbed.host(index, is_opener=True), *self._sender(index, flow)
+        )
 
     def _program(self, name: str) -> list[str]:
         command = [self.ctl.path, "traffic", name, "--die-with-parent"]
         return [*command, "--real-time"] if is_real_time(self.experiment) else command
 
     def _receiver(self, index: int, flow: Flow) -> list[str]:
-        at = f"{self.testbed.address(flow)}:{port_of(index)}"
+        at = f"{self.testbed.address(index)}:{port_of(index)}"
         out = str(self.folder / f"received{index}")
         if isinstance(flow.app, Pages):
             web_folder = self.folder / f"web{index}"
@@ -176,7 +180,7 @@ class Programs:
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _sender(self, index: int, flow: Flow) -> list[str]:
-        to = f"{self.testbed.address(flow)}:{port_of(index)}"
+        to = f"{self.testbed.address(index)}:{port_of(index)}"
         start_ns = self.start_ns + self.experiment.start_times_ns()[index]
         stop_ns = min(
             self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns

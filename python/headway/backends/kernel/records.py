@@ -21,6 +21,8 @@ from headway.trace import SCHEMA
 
 Records = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
+Routes = Sequence[tuple[Sequence[int], Sequence[int]]]
+"""For each flow, the numbers of the links to its other end, and of those back."""
 
 PACKET = np.dtype(
     [
@@ -73,6 +75,7 @@ _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 _WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
+_LINK_NUMBERS = 256  # the log has one byte for the number of a link
 _STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
@@ -118,10 +121,16 @@ def _masked(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> pl.Seri
 
 @dataclass(frozen=True)
 class PacketLog:
-    """The emulator's log, with the flow of each packet, relative to the run's start."""
+    """The emulator's log, with the flow of each packet, relative to the run's start.
+
+    It has a row for each packet and link that the packet crossed.
+    """
 
     rows: Records
     flow: Ints
+    is_back: npt.NDArray[np.bool_]
+    """Whether each packet travels back to its flow's opener."""
+    routes: Routes
     start_ns: int
     duration_ns: int
 
@@ -132,11 +141,13 @@ class PacketLog:
         ports: Sequence[int],
         start_ns: int,
         duration_ns: int,
+        routes: Routes | None = None,
         *,
         is_reversed: bool = False,
     ) -> PacketLog:
         """Read a log. Packets to or from port ``ports[i]`` belong to flow i, others to -1.
 
+        ``routes[i]`` has the links that flow i's packets cross; None: link 0 there, and 1 back.
         ``is_reversed``: clients are at the far end of the testbed's link, so forward and reverse
         link are exchanged.
         """
@@ -144,11 +155,18 @@ class PacketLog:
         if is_reversed:
             rows["link"] = 1 - rows["link"]
         rows = rows[np.argsort(rows["arrived_ns"], kind="stable")]
+        routes = [((0,), (1,))] * len(ports) if routes is None else routes
         to_flow = np.full(2**16, -1, dtype=np.int64)
-        for index, port in enumerate(ports):
+        # per flow and link: whether the flow crosses the link; the last row is that of no flow
+        there, back = np.zeros((2, len(ports) + 1, _LINK_NUMBERS), dtype=np.bool_)
+        for index, (port, (links_there, links_back)) in enumerate(zip(ports, routes, strict=True)):
             to_flow[port] = index
-        port_column = np.where(rows["link"] == 0, rows["destination_port"], rows["source_port"])
-        return cls(rows, to_flow[port_column], start_ns, duration_ns)
+            there[index, list(links_there)] = True
+            back[index, list(links_back)] = True
+        to, of = to_flow[rows["destination_port"]], to_flow[rows["source_port"]]
+        is_there, is_back = there[to, rows["link"]], back[of, rows["link"]]
+        flow = np.where(is_there, to, np.where(is_back, of, -1))
+        return cls(rows, flow, is_back & ~is_there, routes, start_ns, duration_ns)
 
     def _of(self, link: int) -> npt.NDArray[np.bool_]:
         original = (self.rows["flags"] & _COPY) == 0
@@ -296,14 +314,18 @@ class PacketLog:
         queued = np.where(known, (at - times[last]) * bytes_[last] + area[last], 0.0)
         return np.asarray(np.rint(queued / 1000), dtype=np.int64)
 
-    def marks(self, flow: int, link: int) -> int:
-        """How many of a flow's packets the link marked with CE and did not drop."""
-        rows = self.rows[(self.flow == flow) & self._of(link)]
-        return int(((rows["flags"] & _MARKED) != 0).sum())
+    def marks(self, flow: int, *, is_back: bool = False) -> int:
+        """How many of a flow's packets the links in one direction marked with CE."""
+        flags = self.rows["flags"]
+        chosen = (self.flow == flow) & (self.is_back == is_back)
+        chosen &= (flags & (_MARKED | _COPY)) == _MARKED
+        return int(np.unique(self.rows["packet"][chosen]).size)
 
     def first_arrivals_ns(self, flow: int) -> dict[int, int]:
         """When the first packet arrived at each port of the flow's opener."""
-        arrived = (self.flow == flow) & self._of(1) & (self.rows["delivered_ns"] > 0)
+        last = self.routes[flow][1][-1]
+        arrived = (self.flow == flow) & self.is_back & self._of(last)
+        arrived &= self.rows["delivered_ns"] > 0
         rows = self.rows[arrived]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
         ports, firsts = np.unique(rows["destination_port"], return_index=True)
@@ -311,11 +333,16 @@ class PacketLog:
 
     def span_ns(self, flow: int) -> tuple[int | None, int | None]:
         """Times in ns of a flow's first and last packet at its sender's host, in any direction."""
-        rows = self.rows[self.flow == flow]
+        (first, *_), (*_, last) = self.routes[flow]
+        own = self.flow == flow
+        sent = self.rows[own & ~self.is_back]
+        received = self.rows[own & self.is_back]
         times = np.concatenate(
             [
-                rows["arrived_ns"][rows["link"] == 0],
-                rows["delivered_ns"][(rows["link"] == 1) & (rows["delivered_ns"] > 0)],
+                sent["arrived_ns"][sent["link"] == first],
+                received["delivered_ns"][
+                    (received["link"] == last) & (received["delivered_ns"] > 0)
+                ],
             ]
         )
         times = times - self.start_ns

@@ -6,8 +6,8 @@ import math
 import os
 from collections.abc import Callable, Sequence
 
+from headway.backends.kernel.network import link_pairs
 from headway.experiment import Experiment
-from headway.mechanisms import gateway
 from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
@@ -62,11 +62,12 @@ def load(experiment: Experiment) -> float:
 
     It grows faster than the link's rate. Parallel runs delay each other's packets, and on a faster
     link the same delay is a larger share of a packet's transmission time. On two cores, two links
-    of 10 Mbit/s do not run in parallel, but 24 links of 1 Mbit/s do.
+    of 10 Mbit/s do not run in parallel, but 24 links of 1 Mbit/s do. In a network, the rates of all
+    pairs of links are added.
     """
     if any(map(sends_header, experiment.flows)):
         return math.inf  # run alone: only one control per machine can send a header
-    rate = max(link.rate for link in gateway.links(experiment))
+    rate = sum(max(link.rate for link in pair) for pair in link_pairs(experiment))
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import records, sites, traffic_files, web
+from headway.backends.kernel import network, records, sites, traffic_files, web
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
@@ -42,7 +42,6 @@ _SETUP_WEB_NS = 2_000_000_000
 """Time that the first client of Web pages needs to load Python modules."""
 _SETUP_PER_WEB_NS = 250_000_000
 """Additional time for each further client of Web pages, because all load at the same time."""
-_LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
 """An exchange that begins later than this after its due time gets a note in the trace."""
 
@@ -90,8 +89,8 @@ class Run:
         self._sysctls = self._testbed.sysctls()
         hosts = sorted(
             {
-                self._testbed.host(flow, "right" if server_sends_more(flow) else "left")
-                for flow in flows
+                self._testbed.host(index, is_opener=not server_sends_more(flow))
+                for index, flow in enumerate(flows)
                 if flow.is_tcp
             }
         )
@@ -230,6 +229,7 @@ class Run:
             self._ports,
             self.start_ns,
             experiment.duration,
+            network.logged_routes(experiment),
             is_reversed=gateway.is_reversed(experiment),
         )
         samples = records.read(self._folder / "samples", records.SAMPLE)
@@ -259,7 +259,9 @@ class Run:
         return Trace(
             tables=tables,
             flows=tuple(flows),
-            links=gateway.LINKS if gateway.has_gateway(experiment) else _LINKS,
+            links=gateway.LINKS
+            if gateway.has_gateway(experiment)
+            else network.link_names(experiment),
             meta={"key": key, **self._meta(requested, builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
@@ -330,7 +332,7 @@ class Run:
         if flow.control is None:
             return FlowSummary(
                 name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns,
-                ce_marks=log.marks(index, 0),
+                ce_marks=log.marks(index),
             )  # fmt: skip
         started_ns = self._sent[index].get("started_ns")
         if started_ns is not None and gateway.gateway_precedes_link(self._experiment):
@@ -356,7 +358,7 @@ class Run:
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
             ecn=info.get("ecn") if flow.ecn_of_ends and flow.ecn_of_ends[0] == "on" else None,
-            ce_marks=log.marks(index, 1 if server_sends_more(flow) else 0),
+            ce_marks=log.marks(index, is_back=server_sends_more(flow)),
             ece_acks=None if flow.ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),
             first_flight=None,
@@ -439,7 +441,10 @@ class Run:
             },
             "emulator": {
                 **self._testbed.summary,
-                "stalls_ns": {name: log.stalls_ns(link) for link, name in enumerate(_LINKS)},
+                "stalls_ns": {
+                    name: log.stalls_ns(link)
+                    for link, name in enumerate(network.link_names(experiment))
+                },
             },
             "sampler": dict(self._sampled),
             "controls_left_out": list(self._skipped_controls),
@@ -463,10 +468,11 @@ class Run:
 def _link_tables(
     log: records.PacketLog, checkpoints: Sequence[int], experiment: Experiment
 ) -> dict[str, pl.DataFrame]:
-    """Tables of the two links that the emulator logged, with the links' numbers in the trace."""
+    """Tables of the links that the emulator logged, with the links' numbers in the trace."""
     wanted = experiment.record
+    links = range(len(network.link_names(experiment)))
     tables = {
-        name: records.concat(name, [make(link) for link in (0, 1)], by)
+        name: records.concat(name, [make(link) for link in links], by)
         for name, make, by in (
             ("queue", log.queue, ["time_ns"]),
             ("queue_full", log.queue_full, ["start_ns"]),

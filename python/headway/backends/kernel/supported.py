@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import sites, traffic_files, web
+from headway.backends.kernel import network, sites, traffic_files, web
 from headway.backends.kernel.programs import sets_hints
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -65,14 +65,13 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
 
 def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
-    if not experiment.topology.graph().is_row:
+    if network.is_network(experiment):
+        network.check(experiment)
+    elif _captures_hosts(experiment) and any(f.direction == "reverse" for f in experiment.flows):
         raise HeadwayError(
-            f"kernel backend: topology.kind: {experiment.topology.kind!r} is not possible yet; "
-            "dumbbell or chain"
+            "kernel backend: capture.link: 'hosts' is not allowed with direction=reverse in a "
+            "dumbbell, whose hosts on the left do not open all flows; use a network"
         )
-    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if flow.direction == "reverse":
-            raise HeadwayError(f"kernel backend: {name}: direction: 'reverse' is not possible yet")
     if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
@@ -107,6 +106,11 @@ def check(experiment: Experiment) -> None:
                 f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
             )
+
+
+def _captures_hosts(experiment: Experiment) -> bool:
+    """Whether packets are captured at hosts."""
+    return experiment.capture is not None and experiment.capture.link == "hosts"
 
 
 def _available_controls() -> list[str]:

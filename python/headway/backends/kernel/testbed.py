@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from headway.backends.kernel import network
 from headway.backends.kernel.headwayctl import Headwayctl
+from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms, gateway
@@ -65,6 +67,18 @@ def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
     return {way: {"link": _emulated(hop[way])} for way in ("forward", "reverse")}
 
 
+def _link_fields(experiment: Experiment) -> dict[str, Any]:
+    """The emulator's fields of all links, and in a network the routes of each flow's hosts."""
+    if network.is_network(experiment):
+        forward, reverse, *further = [
+            {"link": link} for link in topology_fields(experiment)["links"]
+        ]
+        routes = [{"there": there, "back": back} for there, back in experiment.all_routes()]
+        return {"forward": forward, "reverse": reverse, "further": further, "routes": routes}
+    link, ground = gateway.fields_of_legs(experiment)
+    return _both_ways(link) | ({"ground": _both_ways(ground)} if ground is not None else {})
+
+
 _REAL_TIME_BPS = 200_000_000
 """Highest rate of a link at which the hosts' programs run with real-time priority. The emulator has
 the same limit (crates/emulator/src/config.rs). Below this rate, cores are idle part of the time, so
@@ -73,12 +87,15 @@ real-time programs do not starve others."""
 
 def is_real_time(experiment: Experiment) -> bool:
     """Whether the programs on the hosts run with real-time priority."""
-    return max(link.rate for link in gateway.links(experiment)) <= _REAL_TIME_BPS
+    links = [link for pair in network.link_pairs(experiment) for link in pair]
+    return max(link.rate for link in links) <= _REAL_TIME_BPS
 
 
 class _Side(NamedTuple):
     """Settings of the two hosts of a flow; flows with different settings need different hosts."""
 
+    flow: int | None
+    """Number of the flow in a network, where each flow has hosts of its own; None elsewhere."""
     delay_ns: int
     sack: bool
     timestamps: bool
@@ -88,14 +105,24 @@ class _Side(NamedTuple):
     receive_window: int | None
     willing_bps: int | None
     ecn: tuple[str, str] | None
+    """Of the host on the left, and of the one on the right."""
     frto: bool | None
     packets_apart: bool
     """Whether the hosts send each packet separately, without segmentation offload
     (gso_max_segs 1)."""
 
 
-def _side(flow: Flow) -> _Side:
+def _opener(experiment: Experiment, flow: Flow) -> str:
+    """The side of the flow's opener. In a network, openers are on the left."""
+    if flow.direction == "reverse" and not network.is_network(experiment):
+        return "right"
+    return gateway.side(experiment, "left")
+
+
+def _side(flow: Flow, number: int | None, opener: str) -> _Side:
+    ecn = flow.ecn_of_ends
     return _Side(
+        number,
         flow.delay,
         flow.sack,
         flow.timestamps,
@@ -104,7 +131,7 @@ def _side(flow: Flow) -> _Side:
         flow.send_buffer,
         flow.receive_window,
         flow.willing_rate,
-        flow.ecn_of_ends,
+        (ecn[1], ecn[0]) if ecn and opener == "right" else ecn,
         flow.frto,
         sends_header(flow),
     )
@@ -113,9 +140,18 @@ def _side(flow: Flow) -> _Side:
 def sides(experiment: Experiment) -> list[_Side]:
     """The different settings of the flows' hosts.
 
-    Flows with equal settings share one host on each side.
+    Flows with equal settings share one host on each side, except in a network.
     """
-    return list(dict.fromkeys(_side(flow) for flow in experiment.flows))
+    return list(dict.fromkeys(_side_of_each(experiment)))
+
+
+def _side_of_each(experiment: Experiment) -> list[_Side]:
+    """The settings of each flow's hosts."""
+    is_network = network.is_network(experiment)
+    return [
+        _side(flow, number if is_network else None, _opener(experiment, flow))
+        for number, flow in enumerate(experiment.flows)
+    ]
 
 
 _TCP_ECN = {"off": 0, "on": 1, "passive": 2}
@@ -124,11 +160,11 @@ _TCP_FRTO = {False: 0, True: 2}
 values."""
 
 
-def _settings(side: _Side, is_opener: bool) -> list[str]:
+def _settings(side: _Side, *, is_left: bool) -> list[str]:
     """Sysctls of one host, in addition to the sysctls that all hosts have."""
     settings = []
     if side.ecn is not None:
-        settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_opener else 1]]}")
+        settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_left else 1]]}")
     if side.frto is not None:
         settings.append(f"net.ipv4.tcp_frto={_TCP_FRTO[side.frto]}")
     if not (side.sack and side.timestamps):
@@ -169,20 +205,22 @@ class Testbed:
         self.summary: Mapping[str, Any] = {}
         self._is_up = False
         self._hosts: dict[str, Mapping[str, Any]] = {}
-        self._sides = sides(experiment)
+        of_flows = _side_of_each(experiment)
+        self._sides = list(dict.fromkeys(of_flows))
+        numbers = {side: number for number, side in enumerate(self._sides, 1)}
+        self._pairs = [numbers[side] for side in of_flows]
+        """For each flow, the number of its pair of hosts."""
         self._experiment = experiment
         self.mechanisms: Mechanisms | None = None
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
-        link, ground = gateway.fields_of_legs(experiment)
         # a packet crosses two access links, the sender's and the receiver's
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
             "seed": experiment.seed,
-            **_both_ways(link),
-            **({"ground": _both_ways(ground)} if ground is not None else {}),
+            **_link_fields(experiment),
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
             "access_rate_bps": experiment.topology.access_rate,
             "capture": capture
@@ -229,17 +267,20 @@ class Testbed:
 
     def begin(self, start_ns: int) -> None:
         """Start the schedules of varying links at ``start_ns`` (CLOCK_MONOTONIC)."""
-        if any("vary" in self._config[way]["link"] for way in ("forward", "reverse")):
+        paths = [self._config["forward"], self._config["reverse"]]
+        paths += self._config.get("further", [])
+        if any("vary" in path["link"] for path in paths):
             self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
 
-    def host(self, flow: Flow, side: str) -> str:
-        """The name of the flow's host on side "left" (the opener's) or "right"."""
-        there = gateway.side(self._experiment, side)
-        return f"{there}{self._sides.index(_side(flow)) + 1}"
+    def host(self, index: int, *, is_opener: bool) -> str:
+        """The name of the host of a flow's opener, or of its other end."""
+        opener = _opener(self._experiment, self._experiment.flows[index])
+        is_left = is_opener == (opener == "left")
+        return f"{'left' if is_left else 'right'}{self._pairs[index]}"
 
-    def address(self, flow: Flow) -> str:
-        """The address that the flow is sent to."""
-        address: str = self._hosts[self.host(flow, "right")]["address"]
+    def address(self, index: int) -> str:
+        """The address that a flow is sent to."""
+        address: str = self._hosts[self.host(index, is_opener=False)]["address"]
         return address
 
     def command(self, host: str, *arguments: str) -> list[str]:
@@ -279,14 +320,14 @@ class Testbed:
 
     def _set_up_hosts(self, route_options: list[str]) -> None:
         if gateway.HOST in self._hosts:
-            settings = _settings(self._sides[0], is_opener=True)
+            openers = gateway.side(self._experiment, "left")
+            settings = _settings(self._sides[0], is_left=openers == "left")
             if settings:
                 self.run_on(gateway.HOST, "sysctl", "-qw", *settings)
-        openers = gateway.side(self._experiment, "left")
         for number, side in enumerate(self._sides, 1):
             options = [*route_options, *_route_options(side)]
             for host in (f"left{number}", f"right{number}"):
-                settings = _settings(side, is_opener=host.startswith(openers))
+                settings = _settings(side, is_left=host.startswith("left"))
                 if settings:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:

@@ -11,7 +11,7 @@ import numpy as np
 
 from headway import Experiment, Trace, metrics
 from headway.claims import Change, Claims, Evidence, Seen, between, edited, words
-from headway.experiment import Dumbbell
+from headway.experiment import Dumbbell, Flow
 from headway.figures import PUBLISHED, style_of, variant_of
 from headway.publish import Page
 from headway.studies.common import lab
@@ -50,10 +50,11 @@ def _long(ctx: StudyContext, n: int) -> list[dict[str, Any]]:
     return [{**HOST, "delay": f"{far:.3f} ms", "start": f"{at:.3f} ms"} for far, at in times]
 
 
-def _short(load: float, mbps: float, seconds: float) -> list[dict[str, Any]]:
+def _short(load: float, mbps: float, seconds: float) -> list[Flow]:
     """Independent arrivals: flows without a start begin at moments that the seed draws."""
     app = {"kind": "bulk", "size": f"{FLOW_PKTS * lab.MSS_BYTES} B"}
-    return [{**HOST, "app": app}] * round(load * mbps * 1e6 * seconds / (FLOW_PKTS * 8 * 1500))
+    n = round(load * mbps * 1e6 * seconds / (FLOW_PKTS * 8 * 1500))
+    return [Flow.model_validate({**HOST, "app": app})] * n
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -79,7 +80,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         flows = _short(load, float(path.partition("-")[0]), short)
         made[f"short-{path}-{load}"] = trial(path, 100_000, flows, short, "queue")
     for pkts in MIX:
-        made[f"mix-{pkts}"] = trial("400-60", pkts, _long(ctx, 200) + _short(0.2, 400, mix), mix)
+        made[f"mix-{pkts}"] = trial("400-60", pkts, [*_long(ctx, 200), *_short(0.2, 400, mix)], mix)
     return made
 
 
