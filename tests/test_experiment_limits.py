@@ -220,7 +220,20 @@ SESSIONS = st.builds(
     st.integers(1, 3),
     ODDS,
 )  # fmt: skip
+TRANSFERS = st.fixed_dictionaries(
+    {
+        "kind": st.just("transfers"),
+        "sizes": st.sampled_from(
+            ["1 B", "20 kB", "web-search", "pareto/1kB/1.2/5MB", "log-normal/1kB/50", "cdf/3@0.5"]
+        ),
+    },
+    optional={
+        "arrivals": st.sampled_from(["1/s", "20000/s", "0/s"]), "load": st.floats(0, 1.5),
+        "think": TIMES, "spacing": st.sampled_from(["exponential", "constant", "even"]),
+    },
+)  # fmt: skip
 TCP = st.one_of(
+    TRANSFERS,
     st.fixed_dictionaries({"kind": st.just("bulk")}, optional={"size": SIZES}),
     st.fixed_dictionaries(
         {"kind": st.just("vectors"), "epochs": EPOCHS},

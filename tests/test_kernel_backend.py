@@ -74,6 +74,11 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
             [{"app": {"kind": "requests", "codes": [5], "mean_interval": "1 s"}}],
             "hosts ask for a rate with TCP only",
         ),
+        (
+            {},
+            ["cubic:arrivals=5/s:size=1kB"],
+            "transfers: only the simulator generates transfers",
+        ),
     ],
 )
 def test_what_of_a_fast_start_the_kernel_cannot_do_is_refused_by_name(

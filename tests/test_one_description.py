@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from headway import units
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment import FLOW_OPTIONS, Dumbbell, Experiment, Flow, limit_bytes, parse_flows
+from headway.experiment import (
+    FLOW_OPTIONS,
+    Dumbbell,
+    Experiment,
+    Flow,
+    Transfers,
+    limit_bytes,
+    parse_flows,
+)
 from headway.registry import registry
 
 UNITS = [
@@ -40,6 +48,7 @@ QUANTITIES = st.builds(
 def test_the_options_of_flows_are_the_fields_of_a_flow() -> None:
     fields = {name for name in Flow.model_fields if name not in ("app", "control")}
     of_text = {"size", "exchanges", "pages", "http", "connections", "relay_control"}
+    of_text |= {"arrivals", "load", "think", "spacing", "sizes"}
     assert fields | of_text == set(FLOW_OPTIONS)
 
 
@@ -88,6 +97,7 @@ FLOWS = st.builds(
 TOGETHER = (
     *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
     *("exchanges", "pages", "http", "connections", "relay", "relay_control"),
+    *("arrivals", "load", "think", "spacing", "sizes"),
 )
 """Options for which the typed models check more than the parser: conflicts with other options, and
 files that only Python reads."""
@@ -113,6 +123,13 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
         assert any(word in own for word in TOGETHER)
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
+        if isinstance(flow.app, Transfers):
+            interval_ns = flow.app.arrivals and engine.parse_arrivals(flow.app.arrivals)
+            own = {"arrivals": interval_ns, "think": flow.app.think, "spacing": flow.app.spacing}
+            for name in ("arrivals", "think", "spacing"):
+                assert values.pop(name, own[name]) == own[name]
+            for name in ("load", "size", "sizes"):
+                values.pop(name, None)
         assert getattr(flow.app, "size", None) == values.pop("size", None)
         if flow.relay is not None:  # in text, ``relay`` is the hop's number
             assert flow.relay.at_hop == values.pop("relay")

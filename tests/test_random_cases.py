@@ -88,12 +88,13 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         if getattr(flow, name) != getattr(plain, name)
     }
     # options that are never drawn: a name and a stack profile say nothing about packets, a relay
-    # sets the hops, users provide files, the kernel backend has no networks, and
-    # tests/host_rows.py has the buffers of sockets
+    # sets the hops, users provide files, the kernel backend has no networks and no transfers that
+    # arrive, and tests/host_rows.py has the buffers of sockets
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control", "direction"),
         *("source", "destination", "route", "reverse_route", "rcvbuf", "sndbuf"),
         *("size", "exchanges", "pages", "http", "connections"),
+        *("arrivals", "load", "think", "spacing", "sizes"),
     }
     relays = [flow.relay for case in drawn for flow in case.experiment.flows if flow.relay]
     assert {relay.control is None for relay in relays} == {True, False}

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Sessions,
         Shaper,
         Star,
+        Transfers,
         Vectors,
         Voip,
     )
@@ -72,6 +73,7 @@ else:
             "Sessions",
             "Shaper",
             "Star",
+            "Transfers",
             "Vectors",
             "Voip",
         ),
@@ -114,6 +116,7 @@ __all__ = [
     "Shaper",
     "Star",
     "Trace",
+    "Transfers",
     "Vectors",
     "Voip",
     "load_trace",

@@ -122,6 +122,48 @@ class VoipDigest(TypedDict):
     lost_pkts: int
 
 
+class TransferClass(TypedDict):
+    """The complete transfers of a group whose size is from ``from_bytes`` to below ``below_bytes``.
+
+    ``below_bytes`` None means no upper end. ``bytes`` is the sum of their sizes.
+    """
+
+    from_bytes: int
+    below_bytes: int | None
+    completed: int
+    bytes: int
+    fct_us: Spread
+    """Time from the SYN until the last byte had arrived. It also has ``p999``, the 99.9 %
+    quantile."""
+    slowdown: Spread
+    """``fct_us`` divided by the completion time on an empty path: the handshake, and all packets
+    back to back. It also has ``p999``."""
+
+
+class TransferCdf(TypedDict):
+    """Points of the distribution functions of a group's complete transfers of all sizes."""
+
+    share: list[float]
+    fct_us: list[float | None]
+    slowdown: list[float | None]
+
+
+class TransferDigest(TypedDict):
+    """A group of transfers: those that began in [warmup, end].
+
+    A group has the transfers of all flows of one name. Flows without a name are grouped by their
+    control.
+    """
+
+    group: str
+    begun: int
+    unfinished: int
+    """Transfers that were not complete when the run ended; the other values leave them out."""
+    all: TransferClass
+    by_size: list[TransferClass]
+    cdf: TransferCdf
+
+
 class Digest(TypedDict):
     """One trial; ``link`` is the first of ``links``.
 
@@ -133,6 +175,7 @@ class Digest(TypedDict):
     link: LinkDigest
     links: list[LinkDigest]
     voip: VoipDigest | None
+    transfers: list[TransferDigest]
     jain_index: float | None
 
 
@@ -144,9 +187,9 @@ def digest_of(trace: Trace) -> Digest:
 
 
 def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Digest:
-    """The digest of totals: {"flows": [...], "links": [...], "udp": {...} or None}.
+    """The digest of totals: {"flows", "links", "transfers": lists; "udp": {...} or None}.
 
-    crates/sim/src/trace/digest defines the keys of flows, links and datagrams.
+    crates/sim/src/trace/digest defines the keys of flows, links, transfers and datagrams.
     """
     edges = experiment.batch_edges_ns()
     rates = {
@@ -162,6 +205,7 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
         "link": links[0],
         "links": links,
         "voip": totals["udp"],
+        "transfers": totals["transfers"],
         "jain_index": jain_index([flow["goodput_bps"] for flow in flows]),
     }
 

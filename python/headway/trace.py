@@ -111,6 +111,15 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
     },
+    # One row per transfer of flows that generate them; end_ns is null if the transfer was not
+    # complete at the end of the run, ideal_ns (completion time on an empty path) if it is unknown.
+    "transfers": {
+        "flow": pl.UInt32,
+        "size_bytes": pl.UInt64,
+        "start_ns": pl.Int64,
+        "end_ns": pl.Int64,
+        "ideal_ns": pl.Int64,
+    },
     # Events of routers: algorithm is an index into Trace.routers, name an index into the
     # algorithm's
     # events; flow is null for events without a packet.
@@ -140,11 +149,15 @@ _NULLS: dict[tuple[str, str], int] = {
     ("flow_state", "ssthresh_pkts"): _U32_MAX,
     ("flow_state", "srtt_us"): _U32_MAX,
     ("udp", "owd_ns"): -1,
+    ("transfers", "end_ns"): -1,
+    ("transfers", "ideal_ns"): -1,
     ("router_events", "flow"): _U32_MAX,
 }
 _FEW = 16
 """Up to this many flows or links, ``rows_of`` filters the whole table for each; with more, it
 splits the table once."""
+_ADDED = frozenset({"transfers"})
+"""Tables that traces of this format may lack, because they were added later."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
 _OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SCHEMA)})
@@ -161,6 +174,8 @@ class FlowSummary(BaseModel):
 
     name: str
     kind: str
+    group: str | None = None
+    """The group of the flow's transfers; None if the flow generates none."""
     control: str | None = None
     startup: str | None = None
     first_packet_ns: int | None = None
@@ -391,6 +406,17 @@ def _parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def _load_table(path: Path, state: dict[str, Any], name: str) -> pl.DataFrame:
+    if name in _ADDED and name not in state["rows"]:
+        return pl.DataFrame(schema=SCHEMA[name])
+    checksums.check(state, path, f"{name}.parquet")
+    with (path / f"{name}.parquet").open("rb") as file:
+        frame = pl.read_parquet(file)
+    if dict(frame.schema) != SCHEMA[name] or frame.height != state["rows"][name]:
+        raise ValueError(f"{name}.parquet does not have the columns or rows it should")
+    return frame
+
+
 def load_trace(path: Path | str) -> Trace:
     """Load the trace saved at ``path``. Raises HeadwayError if it is incomplete or damaged."""
     path = Path(path)
@@ -399,14 +425,7 @@ def load_trace(path: Path | str) -> Trace:
         if state["format"] != FORMAT:
             raise HeadwayError(f"{path}: trace format {state['format']}, this reads {FORMAT}")
         checksums.check(state, path)
-        tables = {}
-        for name, columns in SCHEMA.items():
-            checksums.check(state, path, f"{name}.parquet")
-            with (path / f"{name}.parquet").open("rb") as file:
-                frame = pl.read_parquet(file)
-            if dict(frame.schema) != columns or frame.height != state["rows"][name]:
-                raise ValueError(f"{name}.parquet does not have the columns or rows it should")
-            tables[name] = frame
+        tables = {name: _load_table(path, state, name) for name in SCHEMA}
         if state["captured"]:
             checksums.check(state, path, _CAPTURE_FILE)
         trace = Trace(

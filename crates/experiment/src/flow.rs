@@ -1,6 +1,7 @@
 //! The text form of flows: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
 
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
+use crate::arrivals::{parse_arrivals, parse_load};
 use crate::graph::check_nodes;
 use crate::host::{format_memory, parse_memory, Memory};
 use crate::limits::{
@@ -11,6 +12,7 @@ use crate::quantity::{
     any_time, format_rate, format_size, parse_positive_size, parse_positive_time, parse_rate,
     parse_size, parse_time,
 };
+use crate::sizes::Sizes;
 use crate::text::{quoted, shorten, unknown, Refused};
 
 /// Types of the values that options can have.
@@ -38,6 +40,12 @@ pub enum Kind {
     Stack,
     /// One of the listed words.
     Word(&'static [&'static str]),
+    /// A rate of arrivals, as the mean time between them in nanoseconds.
+    Arrivals,
+    /// A load of a link, more than 0.
+    Load,
+    /// A distribution of sizes, or the name of a file that has one.
+    Sizes,
 }
 
 /// ECN setting of both ends of a connection, or separate settings of the opener and the responder.
@@ -60,6 +68,11 @@ pub(crate) const REVERSE: &str = "reverse";
 
 /// Versions of HTTP, which determine how the objects of Web pages share connections.
 const HTTP: &[&str] = &["1.0", "1.1", "1.1-pipelined", "2"];
+
+/// Distributions of the times between transfers.
+const SPACINGS: &[&str] = &["exponential", CONSTANT];
+/// The distribution of equal times.
+pub(crate) const CONSTANT: &str = "constant";
 
 const SIZE: Kind = Kind::Size(1, MAX_BYTES);
 
@@ -116,6 +129,11 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("pages", Kind::Name),
     ("http", Kind::Word(HTTP)),
     ("connections", Kind::Whole(1)),
+    ("arrivals", Kind::Arrivals),
+    ("load", Kind::Load),
+    ("think", Kind::Length),
+    ("spacing", Kind::Word(SPACINGS)),
+    ("sizes", Kind::Sizes),
 ];
 
 /// Former names of options, which version 0.2 still accepts, and their present names.
@@ -153,12 +171,17 @@ pub fn renamed(name: &str, written: &str) -> Result<Option<(&'static str, String
 }
 
 /// Options that only flows over TCP can have.
-const OF_TCP: [&str; 7] = [
+const OF_TCP: [&str; 12] = [
     "size",
     "exchanges",
     "pages",
     "http",
     "connections",
+    "arrivals",
+    "load",
+    "think",
+    "spacing",
+    "sizes",
     "relay",
     "relay_control",
 ];
@@ -257,6 +280,10 @@ impl Kind {
                     Err(Refused::new(unknown("stack", written, &names)))
                 }
             }
+            Kind::Arrivals => number(parse_arrivals(written)?),
+            Kind::Load => parse_load(written).map(|_| Value::Text(written.to_owned())),
+            Kind::Sizes if Sizes::is_file(written) => Kind::Name.check(written, known),
+            Kind::Sizes => Sizes::parse(written).map(|_| Value::Text(written.to_owned())),
             Kind::Word(words) => {
                 if words.contains(&written) {
                     Ok(Value::Text(written.to_owned()))

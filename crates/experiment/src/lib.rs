@@ -7,6 +7,7 @@
 //! - the limits of values ([`limits`]), and those of a network in a testbed ([`testbed`]),
 //! - the sysctls and attributes of routes that hosts can have ([`host`]),
 //! - the start times of flows without one ([`start`]),
+//! - how often transfers arrive ([`arrivals`]), and their sizes ([`sizes`]),
 //! - the routes of flows through a network ([`graph`]), and how a path's numbers are split between
 //!   its two links ([`path`]),
 //! - the files of requests and responses ([`exchanges`]) and of Web pages ([`pages`]), and which of
@@ -21,6 +22,7 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod arrivals;
 mod columns;
 pub mod exchanges;
 pub mod flow;
@@ -33,6 +35,7 @@ pub mod pages;
 pub mod path;
 pub mod quantity;
 pub mod queue;
+pub mod sizes;
 pub mod start;
 pub mod testbed;
 pub mod text;

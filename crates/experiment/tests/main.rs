@@ -7,3 +7,4 @@ mod graph;
 mod lower;
 mod pages;
 mod quantities;
+mod sizes;

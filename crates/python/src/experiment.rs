@@ -9,8 +9,13 @@ use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
-use headway_experiment::{host, limits, lower, path, queue, start, testbed, text, Buffer};
+use headway_experiment::sizes::Sizes;
+use headway_experiment::{
+    arrivals, host, limits, lower, path, queue, start, testbed, text, Buffer,
+};
+use headway_sim::rng;
 use headway_sim::scenario::{Jitter, LinkSpec};
+use headway_sim::trace::digest::{CDF_SHARES, CLASS_EDGES_BYTES};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -104,6 +109,55 @@ fn parse_time(text: &str) -> PyResult<u64> {
 #[pyfunction]
 fn parse_positive_time(text: &str) -> PyResult<u64> {
     quantity::parse_positive_time(text).map_err(invalid)
+}
+
+/// Mean time between arrivals, in nanoseconds, at a rate such as "50/s".
+#[pyfunction]
+fn parse_arrivals(text: &str) -> PyResult<u64> {
+    arrivals::parse_arrivals(text).map_err(invalid)
+}
+
+#[pyfunction]
+fn parse_load(text: &str) -> PyResult<f64> {
+    arrivals::parse_load(text).map_err(invalid)
+}
+
+/// Raises ValueError if transfers of these sizes cannot offer this load to a link of this rate.
+#[pyfunction]
+fn check_load(load: f64, sizes: &str, rate_bps: u64) -> PyResult<()> {
+    let mean_bytes = mean_size_bytes(sizes)?;
+    let interval_ns = arrivals::interval_of_load_ns(load, mean_bytes, rate_bps);
+    interval_ns.map(drop).map_err(invalid)
+}
+
+/// Whether a text is meant to be the name of a file and not a distribution of sizes.
+#[pyfunction]
+fn is_sizes_file(text: &str) -> bool {
+    Sizes::is_file(text)
+}
+
+/// Mean in bytes of a distribution of sizes. Raises ValueError for any other text.
+#[pyfunction]
+fn mean_size_bytes(text: &str) -> PyResult<f64> {
+    Ok(Sizes::parse(text).map_err(invalid)?.mean_bytes())
+}
+
+/// The text form of the distribution in a file's content. Raises ValueError for a wrong line.
+#[pyfunction]
+fn sizes_of_lines(content: &str) -> PyResult<String> {
+    match Sizes::of_lines(content).map_err(invalid)? {
+        Sizes::Cdf(points) => Ok(Sizes::text_of_points(&points)),
+        _ => unreachable!("a file has points"),
+    }
+}
+
+/// Draws this many sizes in bytes, from a stream of random numbers of this seed.
+#[pyfunction]
+fn draw_sizes(text: &str, count: usize, seed: u64) -> PyResult<Vec<u64>> {
+    let sizes = Sizes::parse(text).map_err(invalid)?;
+    let mut rng = rng::stream(seed, rng::Purpose::Sizes, 0);
+    let draw = |_| sizes.draw(|| rng::uniform(&mut rng));
+    Ok((0..count).map(draw).collect())
 }
 
 #[pyfunction]
@@ -415,6 +469,13 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(parse_rate, module)?,
         wrap_pyfunction!(parse_time, module)?,
         wrap_pyfunction!(parse_positive_time, module)?,
+        wrap_pyfunction!(parse_arrivals, module)?,
+        wrap_pyfunction!(parse_load, module)?,
+        wrap_pyfunction!(check_load, module)?,
+        wrap_pyfunction!(is_sizes_file, module)?,
+        wrap_pyfunction!(mean_size_bytes, module)?,
+        wrap_pyfunction!(sizes_of_lines, module)?,
+        wrap_pyfunction!(draw_sizes, module)?,
         wrap_pyfunction!(parse_size, module)?,
         wrap_pyfunction!(parse_positive_size, module)?,
         wrap_pyfunction!(parse_buffer, module)?,
@@ -475,6 +536,12 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ] {
         module.add(name, pyo3::types::PyTuple::new(module.py(), all)?)?;
     }
+    let edges_bytes = pyo3::types::PyTuple::new(module.py(), CLASS_EDGES_BYTES)?;
+    module.add("SIZE_CLASS_EDGES_BYTES", edges_bytes)?;
+    module.add(
+        "CDF_SHARES",
+        pyo3::types::PyTuple::new(module.py(), CDF_SHARES)?,
+    )?;
     for (name, value) in [
         ("BATCHES", lower::BATCHES),
         ("MAX_RATE_BPS", limits::MAX_RATE_BPS),

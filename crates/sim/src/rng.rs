@@ -26,6 +26,8 @@ pub enum Purpose {
     Jitter = 8,
     /// Bursty loss of a link.
     BurstLoss = 9,
+    /// Sizes of an application's transfers.
+    Sizes = 10,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.

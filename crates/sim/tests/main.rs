@@ -30,3 +30,4 @@ mod send_buffer;
 mod sessions;
 mod stack;
 mod startups;
+mod transfers;

@@ -22,7 +22,7 @@ from headway.cli.try_experiment import TryOptions
 from headway.cli.try_results import OtherBackend, print_results
 from headway.cli.try_run import FinishedTrial, Outputs, check_trials, run_trials
 from headway.errors import HeadwayError, InterruptedRunError
-from headway.experiment import Capture, Experiment
+from headway.experiment import Capture, Experiment, Transfers
 
 
 class Try(TyperCommand):
@@ -220,6 +220,15 @@ def try_out(
             "--plot", parser=path, metavar="FILE", help="Write the first trial's time series."
         ),
     ] = None,
+    plot_transfers: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot-transfers",
+            parser=path,
+            metavar="FILE",
+            help="Write completion times and slowdowns of the first trial's transfers.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", parser=path, metavar="DIR", help="Save each trial's trace."),
@@ -247,7 +256,7 @@ def try_out(
         diverge, diverge_time, diverge_after, diverge_ignore, beside, given
     )
     runner, other = backend_named(backend), beside and backend_named(beside)
-    _check_files(pcap=pcap, plot=plot, out=out, save=save)
+    _check_files(pcap=pcap, plot=plot, plot_transfers=plot_transfers, out=out, save=save)
     with _warned_once():
         if experiment is not None:
             _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
@@ -262,6 +271,10 @@ def try_out(
                 voip, apart, duration, warmup, stack, sysctl or (), route or (),
             )  # fmt: skip
             base = try_experiment.from_options(try_options, seed, backend)
+    if plot_transfers is not None and not any(isinstance(f.app, Transfers) for f in base.flows):
+        raise HeadwayError(
+            "plot-transfers: no flow generates transfers; set arrivals, load or think of a flow"
+        )
     if save is not None:
         try_experiment.save(base, save)
     check_trials(base, trials)
@@ -280,6 +293,10 @@ def try_out(
         from headway.cli.plot import plot_trace
 
         plot_trace(done[0].trace, plot)
+    if plot_transfers is not None and 0 in done:
+        from headway.cli.plot import plot_transfers_of
+
+        plot_transfers_of(done[0].digest["transfers"], plot_transfers)
     if done:
         compared = diverge_options.compare(done.get(0), also.get(0), (backend, beside or ""))
         found = OtherBackend(beside, list(also.values()), compared) if beside and also else None
@@ -363,15 +380,22 @@ def _refuse(given: set[str], names: Sequence[str], why: str) -> None:
 
 
 def _check_files(
-    *, pcap: Path | None, plot: Path | None, out: Path | None, save: Path | None
+    *,
+    pcap: Path | None,
+    plot: Path | None,
+    plot_transfers: Path | None,
+    out: Path | None,
+    save: Path | None,
 ) -> None:
     """Raise HeadwayError before anything runs if an output file cannot be written later."""
-    for option, file in {"pcap": pcap, "plot": plot, "save": save}.items():
+    files = {"pcap": pcap, "plot": plot, "plot-transfers": plot_transfers, "save": save}
+    for option, file in files.items():
         check_file(option, file)
     check_folder("out", out)
     if save is not None:
         try_experiment.check_save(save)
-    if plot is not None:
-        from headway.cli.plot import check_format
+    for option in ("plot", "plot-transfers"):
+        if (picture := files[option]) is not None:
+            from headway.cli.plot import check_format
 
-        check_format(plot)
+            check_format(picture, option)

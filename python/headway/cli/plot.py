@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -34,11 +34,11 @@ _SLOTS, _GOODPUT_SLOTS = 120, 60
 _PANEL_MM = 38
 
 
-def check_format(path: Path) -> str:
+def check_format(path: Path, option: str = "plot") -> str:
     """The picture's format, from the end of its file name. Raises HeadwayError."""
     name = path.suffix.removeprefix(".").lower()
     if name not in FORMATS:
-        raise HeadwayError(f"plot: {path}: name a file that ends in .{', .'.join(FORMATS)}")
+        raise HeadwayError(f"{option}: {path}: name a file that ends in .{', .'.join(FORMATS)}")
     return name
 
 
@@ -48,6 +48,18 @@ def plot_trace(trace: Trace, path: Path) -> None:
 
     file_format = check_format(path)
     save_figure(trace_figure(trace), path.with_suffix(""), [file_format])
+
+
+def plot_transfers_of(groups: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the picture of a digest's transfers. Raises HeadwayError if none is complete."""
+    from headway.figures import save_figure, transfers
+
+    file_format = check_format(path, "plot-transfers")
+    try:
+        figure = transfers(groups)
+    except ValueError as error:
+        raise HeadwayError(f"plot-transfers: {error}; use a longer --duration") from None
+    save_figure(figure, path.with_suffix(""), [file_format])
 
 
 def trace_figure(trace: Trace) -> Figure:

@@ -103,6 +103,8 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
+    for group in mean["transfers"]:
+        print_table(_transfers(group))
     shown = _shown_links(base, mean["links"])
     rows: list[list[Cell]] = [
         [f"queue{f' of {label}' if label else ''}, bytes", *_spread(link["queue_bytes"], 1)]
@@ -207,6 +209,43 @@ def _flows(
         [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
         note=_summary_of_others(flows),
     )
+
+
+def _transfers(group: Summary) -> Table:
+    """Completion times and slowdowns of a group's transfers, a row per class of sizes."""
+    classes = [one for one in group["by_size"] if one["completed"]]
+    several = [group["all"]] if len(classes) != 1 else []
+    rows: list[list[Cell]] = []
+    for one in [*classes, *several]:
+        label = "all" if one is group["all"] else _size_class(one)
+        times = [_scaled(one["fct_us"][name], 1e-3) for name in _TAIL]
+        slowdowns = [one["slowdown"][name] for name in _TAIL]
+        rows.append([label, one["completed"], *times, *slowdowns])
+    unfinished = group["unfinished"]
+    return Table(
+        f"transfers of {group['group']}: completion time in ms, slowdown",
+        ["size", "done", *_TAIL_SHOWN, *(f"{name} " for name in _TAIL_SHOWN)],
+        rows,
+        note=f"not complete at the end: {cell(unfinished)}" if unfinished else "",
+    )
+
+
+_TAIL = ("mean", "median", "p95", "p99", "p999")
+_TAIL_SHOWN = ("mean", "p50", "p95", "p99", "p99.9")
+
+
+def _size_class(one: Summary) -> str:
+    if one["below_bytes"] is None:
+        return f"from {_shortly(one['from_bytes'])}"
+    return f"below {_shortly(one['below_bytes'])}"
+
+
+def _shortly(amount_bytes: float) -> str:
+    """A power of ten of bytes: "10 kB"."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if amount_bytes >= factor:
+            return f"{amount_bytes / factor:g} {unit}"
+    return f"{amount_bytes:g} B"
 
 
 def _differences(

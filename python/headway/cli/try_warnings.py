@@ -15,11 +15,13 @@ from headway.experiment import (
     Experiment,
     Flow,
     Link,
+    Transfers,
     limit_bytes,
     named_links,
 )
 from headway.registry import registry
-from headway.units import format_rate, format_size, format_time
+from headway.units import BITS_PER_BYTE, NS_PER_S, format_rate, format_size, format_time
+from headway.workloads.workload import PAYLOAD_SHARE
 
 _FULL_PACKET_BYTES = 1500
 """Size of a full TCP data packet: the MTU of all hosts of an experiment."""
@@ -42,7 +44,11 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
 
     Equal warnings of several flows share a line.
     """
-    lines = [*_small_queues(experiment), *_several_protocols(experiment)]
+    lines = [
+        *_small_queues(experiment),
+        *_several_protocols(experiment),
+        *_overloads(experiment),
+    ]
     flows_by_text: dict[str, list[str]] = {}
     tcp = [number for number, flow in enumerate(experiment.flows) if flow.is_tcp]
     for number, digest in zip(tcp, flows, strict=True):
@@ -101,6 +107,35 @@ def _links_with_data(experiment: Experiment) -> Iterable[tuple[str, Link]]:
     for number in sorted(crossed):
         name, link = named[number]
         yield f" of {name}", link
+
+
+def _overloads(experiment: Experiment) -> Iterable[str]:
+    """Warn of links to which endless transfers of several flows together offer too much."""
+    offered_bps: dict[int, float] = {}
+    apps = [flow.app for flow in experiment.flows]
+    if not any(isinstance(app, Transfers) and app.think is None for app in apps):
+        return
+    links = named_links(experiment.topology)
+    rates = [link.rate for link in links.values()]
+    routes = experiment.all_routes()
+    for flow, app, (there, _) in zip(experiment.flows, apps, routes, strict=True):
+        if not isinstance(app, Transfers) or app.think is not None or flow.stop is not None:
+            continue
+        if app.load is not None:
+            slowest_bps = min(experiment.topology.access_rate, *(rates[link] for link in there))
+            own_bps = app.load * slowest_bps
+        else:
+            interval_s = engine.parse_arrivals(app.arrivals or "") / NS_PER_S
+            own_bps = app.mean_size_bytes * BITS_PER_BYTE / PAYLOAD_SHARE / interval_s
+        for link in there:
+            offered_bps[link] = offered_bps.get(link, 0.0) + own_bps
+    for (number, name), rate_bps in zip(enumerate(links), rates, strict=True):
+        load = offered_bps.get(number, 0.0) / rate_bps
+        if load >= 1:
+            yield (
+                f"{name}: transfers offer a load of {load:.3g}, so more and more of them are under "
+                "way; their completion times depend on --duration"
+            )
 
 
 def _nothing_arrived(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:

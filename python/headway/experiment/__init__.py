@@ -20,6 +20,7 @@ from headway.experiment.apps import (
     Requests,
     Sessions,
     Site,
+    Transfers,
     Vectors,
     Voip,
 )
@@ -32,6 +33,7 @@ from headway.experiment.network import (
     Network,
     Star,
     Topology,
+    all_to_all,
     named_links,
     routes_of,
 )
@@ -77,8 +79,10 @@ __all__ = [
     "Star",
     "Step",
     "Topology",
+    "Transfers",
     "Vectors",
     "Voip",
+    "all_to_all",
     "explain",
     "limit_bytes",
     "named_links",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
@@ -22,6 +22,7 @@ from headway.spec import (
     Time,
     Written,  # noqa: F401 - see Given
     default,
+    shorten,
     within,
 )
 from headway.units import format_size
@@ -200,6 +201,84 @@ class Requests(Spec):
         min_length=1, max_length=1000
     )
     mean_interval: Length
+
+
+def _sizes(text: object) -> str:
+    """Check a distribution of sizes; the name of a file is replaced by the file's points."""
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} is not allowed; text, such as '20 kB' or 'web-search'")
+    if not engine.is_sizes_file(text):
+        engine.mean_size_bytes(text)
+        return text
+    try:
+        content = Path(text).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise ValueError(
+            f"{shorten(repr(text))} is not allowed; a size, log-normal/MEAN/SIGMA, "
+            "pareto/MEAN/SHAPE, pareto/MEAN/SHAPE/LARGEST, web-search, data-mining, "
+            "or a readable file"
+        ) from None
+    try:
+        return engine.sizes_of_lines(content)
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
+
+
+def _arrivals(text: object) -> str | None:
+    if text is not None:
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is not allowed; text, such as '50/s'")
+        engine.parse_arrivals(text)
+    return text
+
+
+def _load(value: object) -> float | None:
+    return None if value is None else engine.parse_load(str(value))
+
+
+if TYPE_CHECKING:
+    Load = Given[float | None, float | str | None]
+else:
+    Load = Annotated[float | None, BeforeValidator(_load)]
+
+
+class Transfers(Spec):
+    """Transfers that arrive during the run, each over a connection of its own.
+
+    The opener sends the bytes of each transfer and closes the connection. Exactly one of three
+    fields says when transfers arrive. ``arrivals`` is a rate such as "50/s". ``load`` is the load
+    that they offer to the slowest link of the flow's path: 0.6 or "60%" of its rate, counted in
+    application bytes over 1448/1500 of the rate. With these two, transfers do not wait for each
+    other (open loop). ``think`` is the mean time from the completion of a transfer to the arrival
+    of the next one (closed loop). ``spacing`` is the distribution of these times: "exponential", so
+    that arrivals are a Poisson process, or "constant".
+
+    ``sizes`` is the distribution of sizes: "20 kB", "log-normal/MEAN/SIGMA" (sigma of the natural
+    logarithm), "pareto/MEAN/SHAPE", "pareto/MEAN/SHAPE/LARGEST" (cut off), "web-search",
+    "data-mining", or a file with points of a distribution function. A file is read once, when the
+    experiment is constructed.
+    """
+
+    kind: Literal["transfers"] = "transfers"
+    sizes: Annotated[str, BeforeValidator(_sizes)]
+    arrivals: Annotated[str | None, BeforeValidator(_arrivals)] = None
+    load: Load = default(None)
+    think: MaybeLength = default(None)
+    spacing: Literal["exponential", "constant"] = "exponential"
+
+    @model_validator(mode="after")
+    def _check_one_way_of_arriving(self) -> Self:
+        given = [name for name in ("arrivals", "load", "think") if getattr(self, name) is not None]
+        if not given:
+            raise ValueError("arrivals: is missing; set arrivals, load or think")
+        if len(given) > 1:
+            raise ValueError(f"{given[0]}: cannot be used with {given[1]}; leave one of them out")
+        return self
+
+    @property
+    def mean_size_bytes(self) -> float:
+        """Mean size of a transfer."""
+        return engine.mean_size_bytes(self.sizes)
 
 
 Voip = Cbr.model_construct(packet=engine.VOIP[0], interval=engine.VOIP[1])

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.apps import Exchanges, Pages, Sessions, Vectors, Voip
+from headway.experiment.apps import Exchanges, Pages, Sessions, Transfers, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.graph import Graph
 from headway.experiment.network import Topology, named_links, routes_of
@@ -220,10 +220,16 @@ class Experiment(Spec):
                 f"{where}.stop: {format_time(flow.stop)} is not allowed; "
                 f"must be later than every start, up to {format_time(latest_ns)}"
             )
+        if isinstance(flow.app, Transfers) and flow.app.load is not None:
+            slowest_bps = min(self.topology.access_rate, *(link.rate for link in there))
+            try:
+                engine.check_load(flow.app.load, flow.app.sizes, slowest_bps)
+            except ValueError as error:
+                raise ValueError(f"{where}.app.load: {error}") from None
         stack = flow.stack or self.stack
         if flow.frto and stack == WITHOUT_FRTO:
             raise ValueError(f"{where}.frto: on is not allowed; off with {stack}")
-        if isinstance(flow.app, Sessions | Exchanges | Pages) or (
+        if isinstance(flow.app, Sessions | Exchanges | Pages | Transfers) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
             self._check_many_connections(where, flow, (there, back))

@@ -21,6 +21,7 @@ from headway.experiment.apps import (
     Requests,
     Sessions,
     Site,
+    Transfers,
     Vectors,
     Voip,
 )
@@ -145,7 +146,16 @@ class Flow(Spec):
     """
 
     app: Annotated[
-        Bulk | Cbr | Vectors | Exchanges | Pages | Pingpong | Sessions | Requests | Site,
+        Bulk
+        | Cbr
+        | Vectors
+        | Exchanges
+        | Pages
+        | Pingpong
+        | Sessions
+        | Requests
+        | Site
+        | Transfers,
         Field(discriminator="kind"),
     ] = Bulk()
     control: Given[Control | None, Control | Mapping[str, Any] | str | None] = default(None)
@@ -282,6 +292,16 @@ class Flow(Spec):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_load(self) -> Self:
+        load = self.app.load if isinstance(self.app, Transfers) else None
+        if load is not None and load >= 1 and self.stop is None:
+            raise ValueError(
+                f"app.load: {load:g} is not allowed; less than 1, or set stop: an overload cannot "
+                "last"
+            )
+        return self
+
     def _check_relay(self, at_hop: int) -> None:
         if self.control is None:
             raise ValueError("relay: a UDP flow has no connection to split")
@@ -382,6 +402,12 @@ def _flow_fields(parsed: FlowFields) -> dict[str, Any]:
 
 def _take_app(fields: dict[str, Any]) -> dict[str, Any]:
     """Remove the application's options from ``fields``, and return the application's fields."""
+    ways = [name for name in ("arrivals", "load", "think") if name in fields]
+    if ways:
+        return _take_transfers(fields)
+    for name in ("spacing", "sizes"):
+        if name in fields:
+            raise ValueError(f"{name}: is only for transfers; set arrivals, load or think, too")
     kinds = [name for name in ("size", "exchanges", "pages") if name in fields]
     if len(kinds) > 1:
         raise ValueError(f"{kinds[0]}: cannot be used with {kinds[-1]}; leave one of them out")
@@ -395,3 +421,20 @@ def _take_app(fields: dict[str, Any]) -> dict[str, Any]:
         case [kind]:
             return {"kind": kind, "file": fields.pop(kind), **web_options}
     return {}
+
+
+def _take_transfers(fields: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of transfers from ``fields``, and return the application's fields.
+
+    ``size`` is short for ``sizes`` with one size.
+    """
+    other = next((name for name in ("exchanges", "pages") if name in fields), None)
+    if other is not None:
+        raise ValueError(f"{other}: cannot be used with transfers; leave one of them out")
+    names = ("arrivals", "load", "think", "spacing", "sizes", "size")
+    app = {name: fields.pop(name) for name in names if name in fields}
+    if "size" in app and "sizes" in app:
+        raise ValueError("size: cannot be used with sizes; leave one of them out")
+    if "size" in app:
+        app["sizes"] = app.pop("size")
+    return {"kind": "transfers", **app}

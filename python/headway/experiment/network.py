@@ -9,6 +9,8 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from headway.engine import engine
+from headway.errors import ExperimentError
+from headway.experiment.apps import Transfers
 from headway.experiment.flow import Flow
 from headway.experiment.graph import Graph, leaf_spine_graph, network_graph, star_graph
 from headway.experiment.path import Chain, Dumbbell, Hop, Link
@@ -20,6 +22,7 @@ from headway.spec import (
     Written,  # noqa: F401 - see Given
     default,
 )
+from headway.units import NS_PER_S
 
 
 class Edge(Hop):
@@ -148,6 +151,34 @@ def named_links(topology: Topology) -> dict[str, Link]:
     """The links by their names in traces: "forward0", "reverse0", ..., or in a network "a-b"."""
     names = (name for name, _, _ in topology.graph().links)
     return dict(zip(names, chain.from_iterable(topology.links()), strict=True))
+
+
+def all_to_all(flow: Flow | str, hosts: Sequence[str]) -> list[Flow]:
+    """Flows of transfers from each of ``hosts`` to each other one, in the order of the hosts.
+
+    ``flow`` describes what one host sends: its load or arrivals are divided among the other hosts.
+    Without a name the flows are one group of their control. Raises ExperimentError for a flow
+    without transfers, with think times, or for fewer than two hosts.
+    """
+    made = Flow.model_validate(flow)
+    app = made.app
+    if not isinstance(app, Transfers) or app.think is not None:
+        raise ExperimentError(f"flow: {app.kind} is not allowed; transfers with load or arrivals")
+    if len(hosts) < 2:
+        raise ExperimentError(f"hosts: {len(hosts)} are not allowed; at least 2")
+    others = len(hosts) - 1
+    change: dict[str, object] = {}
+    if app.load is not None:
+        change["load"] = app.load / others
+    if app.arrivals is not None:
+        change["arrivals"] = f"{NS_PER_S / engine.parse_arrivals(app.arrivals) / others:.12g}/s"
+    app = Transfers.model_validate({**app.model_dump(mode="json"), **change})
+    return [
+        made.model_copy(update={"app": app, "source": one, "destination": other})
+        for one in hosts
+        for other in hosts
+        if one != other
+    ]
 
 
 def routes_of(graph: Graph, flow: Flow, number: int, seed: int) -> tuple[list[int], list[int]]:

@@ -22,6 +22,7 @@ from headway.figures.plots import (
 )
 from headway.figures.style import PUBLISHED, QUEUE, VOIP, Style, label_of, style_of, variant_of
 from headway.figures.timed import shown_over_time
+from headway.figures.transfers import transfers
 
 __all__ = [
     "PUBLISHED",
@@ -48,5 +49,6 @@ __all__ = [
     "style_of",
     "svg_text",
     "timeseries",
+    "transfers",
     "variant_of",
 ]

@@ -45,6 +45,7 @@ from headway.metrics.stats import (
     weighted_distribution,
     without_extremes,
 )
+from headway.metrics.transfers import transfers
 from headway.metrics.windows import Window, whole_run, window_of
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "rtos",
     "srtt_us",
     "throughput_bps",
+    "transfers",
     "trimmed_mean",
     "utilization",
     "weighted_distribution",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,13 @@ def distribution(samples: npt.ArrayLike) -> Distribution:
         min=float(values.min()),
         max=float(values.max()),
     )
+
+
+def as_spread(values: Distribution) -> dict[str, float | None]:
+    """The statistics by name, without the number of samples."""
+    spread = asdict(values)
+    del spread["count"]
+    return spread
 
 
 def cdf(samples: npt.ArrayLike) -> tuple[Array, Array]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from headway.metrics.delay import lost_pkts, owd_distribution_us
 from headway.metrics.flows import flow_totals
 from headway.metrics.links import queue_bytes, queue_full_events
 from headway.metrics.routers import router_counters
-from headway.metrics.stats import Distribution
+from headway.metrics.stats import as_spread
+from headway.metrics.transfers import transfer_totals
 from headway.metrics.windows import counters_at, window_of
 from headway.trace import Trace
 
@@ -27,8 +27,13 @@ def trace_totals(trace: Trace) -> dict[str, Any]:
     ]
     udp = None
     if trace.udp_flows():
-        udp = {"owd_us": _spread(owd_distribution_us(trace)), "lost_pkts": lost_pkts(trace)}
-    return {"flows": flows, "links": _links(trace), "udp": udp}
+        udp = {"owd_us": as_spread(owd_distribution_us(trace)), "lost_pkts": lost_pkts(trace)}
+    return {
+        "flows": flows,
+        "links": _links(trace),
+        "udp": udp,
+        "transfers": transfer_totals(trace),
+    }
 
 
 def _links(trace: Trace) -> list[dict[str, Any]]:
@@ -49,14 +54,8 @@ def _links(trace: Trace) -> list[dict[str, Any]]:
             **row,
             "name": trace.links[row["link"]],
             "queue_full_events": queue_full_events(trace, row["link"]),
-            "queue_bytes": _spread(queue_bytes(trace, row["link"])),
+            "queue_bytes": as_spread(queue_bytes(trace, row["link"])),
             "routers": routers.get(row["link"], []),
         }
         for row in grown.iter_rows(named=True)
     ]
-
-
-def _spread(values: Distribution) -> dict[str, float | None]:
-    spread = asdict(values)
-    del spread["count"]
-    return spread

@@ -16,7 +16,17 @@ import polars as pl
 
 from headway.backends import Backend
 from headway.errors import HeadwayError
-from headway.experiment import Capture, Exchanges, Experiment, Flow, Pages, Sessions, Site, Vectors
+from headway.experiment import (
+    Capture,
+    Exchanges,
+    Experiment,
+    Flow,
+    Pages,
+    Sessions,
+    Site,
+    Transfers,
+    Vectors,
+)
 from headway.experiment.directions import server_sends_more
 from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams, without_closing
 from headway.table import ABSENT
@@ -145,7 +155,7 @@ def check(experiment: Experiment) -> None:
 def _has_many_connections(flow: Flow) -> bool:
     if isinstance(flow.app, Vectors):
         return flow.app.connections is not None
-    return isinstance(flow.app, Exchanges | Sessions | Pages | Site)
+    return isinstance(flow.app, Exchanges | Sessions | Pages | Site | Transfers)
 
 
 def captured(experiment: Experiment, *, whole: bool = False) -> Experiment:

@@ -5,6 +5,7 @@ use serde_json::{json, Map, Value as Json};
 
 use super::fields::{algorithm, value, Fields};
 use super::link::named;
+use super::transfers;
 use crate::algorithm::{plain, Known, KERNEL_OWN};
 use crate::flow::{Kind, Value, FLOW_OPTIONS};
 use crate::limits::{MAX_BYTES, MAX_MESSAGE_BYTES};
@@ -18,12 +19,17 @@ const ANY_SIZE: Kind = Kind::Size(0, MAX_BYTES);
 const EXCHANGES_WITHOUT: &str = "needs data from a file or a workload, which was not passed";
 
 /// Options of a flow's text that belong to its application or its relay.
-const OF_TEXT: [&str; 6] = [
+const OF_TEXT: [&str; 11] = [
     "size",
     "exchanges",
     "pages",
     "http",
     "connections",
+    "arrivals",
+    "load",
+    "think",
+    "spacing",
+    "sizes",
     "relay_control",
 ];
 
@@ -134,7 +140,12 @@ pub(super) fn flow(
         None => None,
         Some(written) => Some(control(written, &fields.place("control"), known)?),
     };
-    let app = app(fields)?;
+    let mut app = app(fields)?;
+    if let (Some(app), Some(control)) = (&mut app, &control) {
+        if app["kind"] == "transfers" {
+            app["group"] = transfers::group(name.as_deref(), control);
+        }
+    }
     let voip = json!({ "kind": "cbr", "ip_bytes": VOIP.0, "interval_ns": VOIP.1 });
     let of_control = control
         .as_ref()
@@ -201,10 +212,13 @@ fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     if kind == "vectors" {
         return vectors(&fields).map(Some);
     }
+    if kind == "transfers" {
+        return transfers::app(&fields).map(Some);
+    }
     let Some((_, known)) = APPS.iter().find(|(name, _)| *name == kind) else {
         let what = format!(
             "unknown kind {}; allowed: bulk, cbr, vectors, exchanges, pages, pingpong, sessions, \
-             requests",
+             requests, transfers",
             quoted(kind)
         );
         return Err(flow.refuse("app", what));

@@ -12,6 +12,7 @@ mod flow;
 mod link;
 mod route;
 mod topology;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -138,8 +139,11 @@ pub fn scenario<'a>(
         let flow: Json = json_of(flow.get(), &at)?;
         let fields = Fields::of(&flow, &at)?;
         let drawn = || start::start_ns(seed, number, spread_ns);
-        let (mut lowered, app) = flow::flow(&fields, number, drawn, known)?;
+        let (mut lowered, mut app) = flow::flow(&fields, number, drawn, known)?;
         route::set(&mut lowered, &at, &mut path.graph, number, seed)?;
+        if let Some(app) = &mut app {
+            transfers::set_interval(app, &lowered, &path, &at)?;
+        }
         text += &Json::Object(lowered).to_string();
         text.pop();
         text += ",\"app\":";

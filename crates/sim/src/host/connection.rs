@@ -2,6 +2,7 @@
 //! handle identifies the connection and gives access to its sockets.
 
 use super::tcp::{Counters, FirstFlights, LimitedTime, Socket};
+use crate::net::packet::{about, Slab};
 use crate::trace::digest::AtCheckpoint;
 
 /// A handle of a connection.
@@ -76,7 +77,14 @@ pub(crate) struct Connections {
     /// Connection of each socket.
     whose: Vec<u32>,
     free: Vec<Connection>,
+    /// Connections that are over but may still have packets in the network.
+    lingering: Vec<Connection>,
+    /// Number of lingering connections at which those without packets are freed.
+    frees_at: usize,
 }
+
+/// Least number of lingering connections that are searched for ones without packets.
+const FEW_LINGERING: usize = 64;
 
 impl Connections {
     /// Opens a connection with new sockets, which `make` creates: two ends and, if the path has a
@@ -149,6 +157,38 @@ impl Connections {
     pub fn release(&mut self, connection: Connection) {
         self.free.extend(self.relay_of(connection));
         self.free.push(connection);
+    }
+
+    /// Frees a connection that is over when none of its packets is in the network any more.
+    pub fn linger(&mut self, connection: Connection, packets: &Slab) {
+        self.lingering.push(connection);
+        if self.lingering.len() >= self.frees_at.max(FEW_LINGERING) {
+            self.free_lingering(packets);
+        }
+    }
+
+    /// Frees the lingering connections that have no packet in the network. The next call follows
+    /// only when so many connections linger that the cost per connection is constant.
+    fn free_lingering(&mut self, packets: &Slab) {
+        let mut is_addressed = vec![false; self.whose.len()];
+        for packet in packets.inside().filter(|packet| !packet.is(about::UDP)) {
+            is_addressed[packet.to as usize] = true;
+        }
+        for connection in std::mem::take(&mut self.lingering) {
+            let relay = self.relay_of(connection);
+            let mut ends = [Some(connection), relay].into_iter().flatten();
+            let is_quiet = ends.all(|one| {
+                let sockets = self.ends[one.0 as usize].sockets;
+                !sockets.iter().any(|&socket| is_addressed[socket as usize])
+            });
+            if is_quiet && self.has_ended(connection) {
+                self.release(connection);
+            } else {
+                self.lingering.push(connection);
+            }
+        }
+        let searched = packets.len().max(self.whose.len());
+        self.frees_at = (searched / 8).max(2 * self.lingering.len());
     }
 
     /// Whether everything sent on a connection, including the FINs, has been acknowledged.

@@ -12,7 +12,7 @@ use crate::net::link::{Drop, Link, Offer, Offered, Turn};
 use crate::net::packet::{about, ecn::CE, flags, Headers, Packet, Sacks, Slab};
 use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
-use crate::trace::digest::Digest;
+use crate::trace::digest::{Digest, Transfer};
 use crate::trace::record::Tables;
 use headway_algorithms::Monitor;
 
@@ -314,6 +314,24 @@ impl Net {
             self.tables
                 .responses
                 .push(flow, exchange, asked_ns as i64, now_ns);
+        }
+    }
+
+    /// Records a transfer that is complete, or that is not complete at the end of the run.
+    pub(crate) fn transferred(&mut self, flow: u32, transfer: &Transfer, is_complete: bool) {
+        let now_ns = self.now_ns;
+        if let (Some(digest), true) = (&mut self.digest, is_complete) {
+            digest.transfers.completed(transfer, now_ns);
+        }
+        if !self.tables.off {
+            let end_ns = if is_complete { now_ns as i64 } else { -1 };
+            self.tables.transfers.push(
+                flow,
+                transfer.bytes,
+                transfer.start_ns as i64,
+                end_ns,
+                transfer.ideal_ns.map_or(-1, |ns| ns as i64),
+            );
         }
     }
 

@@ -230,6 +230,18 @@ impl Slab {
         self.free.push(id);
     }
 
+    /// The packets in the network, in the order of their numbers. Takes time linear in the largest
+    /// number of packets so far.
+    pub fn inside(&self) -> impl Iterator<Item = &Packet> {
+        let mut is_free = vec![false; self.packets.len()];
+        for &id in &self.free {
+            is_free[id as usize] = true;
+        }
+        let all = self.packets.iter().zip(is_free);
+        all.filter(|(_, is_free)| !is_free)
+            .map(|(packet, _)| packet)
+    }
+
     /// Number of packets in the network.
     pub fn len(&self) -> usize {
         self.packets.len() - self.free.len()

@@ -2,6 +2,9 @@
 //! runs them is in host/apps.
 
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_TIME_NS};
+use headway_experiment::arrivals::MIN_INTERVAL_NS;
+use headway_experiment::sizes::Sizes;
+use headway_experiment::Refused;
 use serde::Deserialize;
 
 pub use super::exchanges::Exchanges;
@@ -75,6 +78,8 @@ list_of_apps! {
     Pingpong = "pingpong",
     /// Rate requests (RFC 4782) in datagrams without data.
     Requests = "requests",
+    /// Transfers that arrive during the run, each with a connection of its own.
+    Transfers = "transfers",
 }
 
 /// Sends as fast as TCP allows, like iperf.
@@ -133,6 +138,38 @@ pub struct Requests {
     pub codes: Vec<u8>,
     /// Mean time between requests.
     pub mean_interval_ns: u64,
+}
+
+/// Transfers that arrive during the run. Each opens a connection, sends its bytes and closes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfers {
+    /// The distribution of their sizes, as text.
+    pub sizes: SizesText,
+    /// Mean time between arrivals. In a closed loop: mean time from the completion of a transfer to
+    /// the arrival of the next one.
+    pub interval_ns: u64,
+    /// Whether all these times are equal; otherwise they are exponentially distributed.
+    #[serde(default)]
+    pub constant: bool,
+    /// Whether a transfer arrives only after the previous one is complete.
+    #[serde(default)]
+    pub closed: bool,
+    /// Name of the group of transfers whose results are reported together.
+    pub group: String,
+}
+
+/// A distribution of sizes, parsed from text.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SizesText(pub Sizes);
+
+impl TryFrom<String> for SizesText {
+    type Error = Refused;
+
+    fn try_from(text: String) -> Result<SizesText, Refused> {
+        Sizes::parse(&text).map(SizesText)
+    }
 }
 
 /// Returns an error for a value outside `least` to `most`.
@@ -249,6 +286,17 @@ impl AppSpec for Pages {
     }
 
     fn has_ends(&self) -> bool {
+        true
+    }
+}
+
+impl AppSpec for Transfers {
+    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        let range = (MIN_INTERVAL_NS, MAX_TIME_NS);
+        within(field, "interval_ns", self.interval_ns, range, "ns")
+    }
+
+    fn has_many_connections(&self) -> bool {
         true
     }
 }

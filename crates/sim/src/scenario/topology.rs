@@ -5,6 +5,7 @@ use super::limits::{bad, check_rate, check_time, gigabit, ScenarioError};
 use super::{LinkSpec, Vary};
 use headway_experiment::graph::DEFAULT_ROUTES;
 use headway_experiment::limits::{MAX_HOPS, MAX_LINKS};
+use headway_experiment::path::{Crossed, IdealPath, PacketSizes};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -82,6 +83,40 @@ impl Topology {
             }
         }
         Ok(())
+    }
+
+    /// The path of data along these routes, for ideal completion times. `extra_delay_ns` is that of
+    /// the opener's access link. None if a link changes.
+    pub(crate) fn ideal(
+        &self,
+        routes: Routes,
+        extra_delay_ns: u64,
+        sizes: PacketSizes,
+    ) -> Option<IdealPath> {
+        let varies = |&link: &u32| self.links[link as usize].vary.is_some();
+        if routes.there.iter().chain(routes.back).any(varies) {
+            return None;
+        }
+        let access = |delay_ns| Crossed {
+            rate_bps: self.access_rate_bps,
+            delay_ns,
+        };
+        let link = |&number: &u32| {
+            let link = &self.links[number as usize];
+            Crossed {
+                rate_bps: link.rate_bps,
+                delay_ns: link.delay_ns,
+            }
+        };
+        let near = access(self.access_delay_ns + extra_delay_ns);
+        let far = access(self.access_delay_ns);
+        let whole = |from, links: &[u32], to| -> Vec<Crossed> {
+            let inner = links.iter().map(link);
+            std::iter::once(from).chain(inner).chain([to]).collect()
+        };
+        let there = whole(near, routes.there, far);
+        let back = whole(far, routes.back, near);
+        Some(IdealPath::new(there, &back, sizes))
     }
 
     /// Longest delay in one direction of these routes: propagation, reordering, delay variation.

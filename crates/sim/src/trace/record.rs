@@ -245,6 +245,22 @@ table! {
 }
 
 table! {
+    /// Transfers that arrived during the run.
+    Transfers {
+        /// Flow number.
+        flow: u32,
+        /// Bytes to transfer.
+        size_bytes: u64,
+        /// When the transfer began.
+        start_ns: i64,
+        /// When the last byte had arrived; -1 if it had not at the end of the run.
+        end_ns: i64,
+        /// Completion time on an empty path; -1 if unknown.
+        ideal_ns: i64,
+    }
+}
+
+table! {
     /// Events that routers reported. Their algorithms declare the events.
     RouterEvents {
         /// Link number.
@@ -301,6 +317,8 @@ pub struct Tables {
     pub link_counters: LinkCounters,
     /// Requests.
     pub responses: Responses,
+    /// Transfers.
+    pub transfers: Transfers,
     /// Events of routers.
     pub router_events: RouterEvents,
     /// Counters of routers.
@@ -319,6 +337,7 @@ impl Tables {
             + self.flow_counters.bytes()
             + self.link_counters.bytes()
             + self.responses.bytes()
+            + self.transfers.bytes()
             + self.router_events.bytes()
             + self.router_counters.bytes()
     }
@@ -335,6 +354,7 @@ impl Tables {
             ("flow_counters", self.flow_counters.columns()),
             ("link_counters", self.link_counters.columns()),
             ("responses", self.responses.columns()),
+            ("transfers", self.transfers.columns()),
             ("router_events", self.router_events.columns()),
             ("router_counters", self.router_counters.columns()),
         ]
@@ -348,6 +368,9 @@ pub struct FlowSummary {
     pub name: String,
     /// Name of the application, as in the scenario's `app.kind`.
     pub kind: &'static str,
+    /// Name of the group of the flow's transfers; absent if the flow generates none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Name of the congestion control; null for UDP.
     pub control: Option<String>,
     /// Startup; null for UDP.

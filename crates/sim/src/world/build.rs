@@ -3,16 +3,17 @@
 use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;
 use crate::event::EventKind;
-use crate::host::apps::{application, RelaySetup, Setup};
+use crate::host::apps::{application, packet_sizes_of, RelaySetup, Setup};
 use crate::host::tcp::profile::Reduction;
-use crate::scenario::{bad, Control, Flow, ScenarioError};
+use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
+use crate::trace::digest::MAX_GROUPS;
 
 impl World {
     pub(super) fn add_flow<'a>(
         &mut self,
         number: u32,
         flow: &'a Flow,
-        seed: u64,
+        scenario: &'a Scenario,
         prototypes: &mut Prototypes<'a>,
     ) -> Result<(), ScenarioError> {
         let profile = match &flow.stack {
@@ -55,20 +56,32 @@ impl World {
             let startup = made.startup().map(|s| s.name.to_owned());
             (made.control().name.to_owned(), startup)
         });
+        let (mut group, mut ideal) = (None, None);
+        if let App::Transfers(app) = &flow.app {
+            group = Some(app.group.clone());
+            if flow.relay.is_none() {
+                let sizes = packet_sizes_of(flow, self.rules);
+                let topology = &scenario.topology;
+                ideal = topology.ideal(flow.routes(), flow.extra_delay_ns, sizes);
+            }
+        }
         let setup = Setup {
             flow,
             number,
-            seed,
+            seed: scenario.seed,
             rules: self.rules,
             route: number * 2,
             profile,
             control,
             relay,
             asks: self.asks,
+            group: self.group_number(number, group.as_deref())?,
+            ideal,
         };
         self.flows.push(FlowState {
             name: flow.name.clone(),
             kind: flow.app.kind(),
+            group,
             control: names,
             app: application(&setup, &mut self.connections),
             start_ns: flow.start_ns,
@@ -82,5 +95,16 @@ impl World {
             self.net.events.push(stop_ns, EventKind::App, number);
         }
         Ok(())
+    }
+
+    /// Number of the group of a flow's transfers in the digest; 0 without transfers or a digest.
+    fn group_number(&mut self, flow: u32, group: Option<&str>) -> Result<u32, ScenarioError> {
+        let (Some(name), Some(digest)) = (group, &mut self.net.digest) else {
+            return Ok(0);
+        };
+        digest.transfers.group(name).ok_or_else(|| {
+            let allowed = format!("at most {MAX_GROUPS} groups of transfers; give flows one name");
+            bad(&format!("flows[{flow}].app.group"), name, &allowed)
+        })
     }
 }

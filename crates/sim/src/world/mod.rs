@@ -26,6 +26,8 @@ use headway_algorithms::RouterInfo;
 struct FlowState {
     name: String,
     kind: &'static str,
+    /// Name of the group of the flow's transfers.
+    group: Option<String>,
     control: Option<(String, Option<String>)>,
     app: Box<dyn Application>,
     start_ns: u64,
@@ -148,7 +150,7 @@ impl World {
         world.asks = world.net.links.iter().any(|link| link.knows(PROTOCOL))
             && scenario.flows.iter().any(|flow| prototypes.asks(flow));
         for (number, flow) in scenario.flows.iter().enumerate() {
-            world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
+            world.add_flow(number as u32, flow, scenario, &mut prototypes)?;
             let stacks = [Some(&scenario.stack), flow.stack.as_ref()];
             let of_relay = flow.relay.as_ref().and_then(|relay| relay.stack.as_ref());
             for stack in stacks.into_iter().chain([of_relay]).flatten() {
@@ -399,6 +401,9 @@ impl World {
     /// Ends the run and returns its outcome.
     pub fn finish(mut self) -> Outcome {
         self.net.now_ns = self.duration_ns;
+        for number in 0..self.flows.len() as u32 {
+            self.with_app(number, |app, host| app.ended(host));
+        }
         self.count();
         for link in &mut self.net.links {
             link.finish(self.duration_ns, &mut self.net.tables);

@@ -90,6 +90,7 @@ impl World {
                 .map(|(link, name)| link.totals(end_ns, name.clone(), tables))
                 .collect(),
             udp: (self.flows.iter().any(|f| f.control.is_none())).then(|| digest.udp()),
+            transfers: digest.transfers.totals(),
         }
     }
 
@@ -103,6 +104,7 @@ impl World {
         FlowSummary {
             name: flow.name.clone(),
             kind: flow.kind,
+            group: flow.group.clone(),
             control: flow.control.as_ref().map(|c| c.0.clone()),
             startup: flow.control.as_ref().and_then(|c| c.1.clone()),
             first_packet_ns: seen.map(|s| s.0),

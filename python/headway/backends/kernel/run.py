@@ -485,6 +485,7 @@ def _link_tables(
     }
     # in the kernel, router algorithms record counters but no events, so this table is empty
     tables["router_events"] = records.empty("router_events")
+    tables["transfers"] = records.empty("transfers")
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

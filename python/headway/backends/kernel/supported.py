@@ -19,6 +19,7 @@ from headway.experiment import (
     Pingpong,
     Requests,
     Site,
+    Transfers,
 )
 from headway.mechanisms import gateway
 from headway.workloads.exchange_file import check_live
@@ -30,6 +31,7 @@ _ATTACHED_BY_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 _UNSUPPORTED_APPS = {
     Requests: "hosts ask for a rate with TCP only",
+    Transfers: "only the simulator generates transfers",
 }
 """Applications that the kernel backend does not support, with the reason."""
 

@@ -37,6 +37,9 @@ pub(crate) trait Application: Send {
     /// After a write that did not fit, this end's send buffer has room again.
     fn writable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
+    /// The run ends.
+    fn ended(&mut self, _host: &mut Host) {}
+
     /// Returns the connection that lasts for the whole flow, if the application has one.
     fn connection(&self) -> Option<Connection> {
         None
@@ -110,6 +113,12 @@ impl Host<'_> {
     /// Closes one end of a connection: its application writes nothing more.
     pub fn close(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).close(self.net);
+    }
+
+    /// Hands over a connection that both ends have closed and that the application no longer needs.
+    /// Its sockets are freed when its last packet has left the network.
+    pub fn linger(&mut self, connection: Connection) {
+        self.connections.linger(connection, &self.net.packets);
     }
 
     /// Stops the sender at one end of a connection: data that its send buffer cannot hold is not

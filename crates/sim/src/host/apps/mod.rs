@@ -11,11 +11,12 @@ mod pingpong;
 mod recipe;
 mod relay;
 mod requests;
+mod transfers;
 
 use super::connection::Connections;
 use crate::scenario::App;
 pub(crate) use application::{Application, Host};
-pub(crate) use recipe::{window_scale_of, RelaySetup, Setup};
+pub(crate) use recipe::{packet_sizes_of, window_scale_of, RelaySetup, Setup};
 
 /// Creates a flow's application. If the flow has a relay, all connections of the application pass
 /// through the relay.
@@ -38,5 +39,6 @@ fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> 
         App::Pages(app) => Box::new(pages::Pages::new(app, setup)),
         App::Pingpong(app) => Box::new(pingpong::Pingpong::new(app, setup, connections)),
         App::Requests(app) => Box::new(requests::Requests::new(app, setup)),
+        App::Transfers(app) => Box::new(transfers::Transfers::new(app, setup)),
     }
 }

@@ -4,11 +4,13 @@ use super::announced::Announced;
 use crate::host::connection::{Connection, Connections, Place, Side};
 use crate::host::tcp::profile::Profile;
 use crate::host::tcp::{
-    route_mtu_bytes, window_scale, HostRules, Reading, Socket, SocketOptions, MTU_BYTES,
+    packet_sizes, route_mtu_bytes, window_scale, HostRules, Reading, Socket, SocketOptions,
+    MTU_BYTES,
 };
 use crate::scenario::Flow;
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
+use headway_experiment::path::{IdealPath, PacketSizes};
 
 /// What an application needs to create its connections.
 #[derive(Clone)]
@@ -30,6 +32,11 @@ pub(crate) struct Setup<'a> {
     pub relay: Option<RelaySetup>,
     /// Whether any sender of the run sends Quick-Start requests.
     pub asks: bool,
+    /// Number of the group of the flow's transfers.
+    pub group: u32,
+    /// The path on which the ideal completion time of transfers is computed; None: unknown, or the
+    /// flow generates no transfers.
+    pub ideal: Option<IdealPath>,
 }
 
 /// What a flow's relay needs to create its sockets.
@@ -146,6 +153,11 @@ impl Recipe {
 /// The window scale that a flow's hosts announce; None: window scaling is off.
 pub(crate) fn window_scale_of(flow: &Flow, rules: HostRules, profile: &Profile) -> Option<u8> {
     window_scale(profile, &socket_options(flow, rules, 0, false))
+}
+
+/// The sizes of a flow's packets.
+pub(crate) fn packet_sizes_of(flow: &Flow, rules: HostRules) -> PacketSizes {
+    packet_sizes(&socket_options(flow, rules, 0, false))
 }
 
 fn socket_options(flow: &Flow, rules: HostRules, seed: u64, interactive: bool) -> SocketOptions {

@@ -150,6 +150,10 @@ impl Application for Relayed {
         }
     }
 
+    fn ended(&mut self, host: &mut Host) {
+        self.ends.ended(host);
+    }
+
     fn connection(&self) -> Option<Connection> {
         self.ends.connection()
     }

@@ -1,5 +1,6 @@
 //! The handshake: SYN, SYN-ACK, and the initial state of both ends.
 
+use super::sizes::syn_bytes;
 use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
@@ -36,15 +37,6 @@ impl Socket {
         } else {
             flags::SYN | flags::ACK
         } | self.ecn_of_syn(opens, first);
-        // MSS, SACK permitted, timestamps and window scale: 20 bytes with padding.
-        let options = 4
-            + if self.options.timestamps { 10 } else { 0 }
-            + if self.options.sack { 2 } else { 0 }
-            + if self.options.rules.window_scaling {
-                4
-            } else {
-                0
-            };
         let ack = if self.state == State::SynSent {
             0
         } else {
@@ -53,7 +45,7 @@ impl Socket {
         let syn = Packet {
             seq: 0,
             ack,
-            ip_bytes: HEADER_BYTES + (options as u32).div_ceil(4) * 4,
+            ip_bytes: syn_bytes(&self.options),
             flags,
             // The window of a SYN is not scaled.
             window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,

@@ -2,8 +2,14 @@
 //! that memory grows with the number of flows and not with the length of the run.
 
 mod spread;
+mod transfers;
 
 pub use spread::{Distribution, Spread, EXACT_BELOW};
+
+pub use transfers::{
+    Cdf, ClassTotals, Tail, TransferTotals, CDF_SHARES, CLASS_EDGES_BYTES, MAX_GROUPS,
+};
+pub(crate) use transfers::{Transfer, TransferSums};
 
 use crate::host::tcp::FirstFlights;
 use crate::trace::record::{ProtocolSummary, NULL_U32};
@@ -76,20 +82,23 @@ pub(crate) struct Digest {
     delivered_bytes: Vec<Vec<u64>>,
     owd_ns: Spread,
     lost_pkts: u64,
+    pub transfers: TransferSums,
 }
 
 impl Digest {
     /// Creates a digest that starts at the earliest of `at_ns`; None if `at_ns` is empty.
     pub fn new(mut at_ns: Vec<u64>, flows: usize) -> Option<Digest> {
         at_ns.sort_unstable();
+        let from_ns = *at_ns.first()?;
         Some(Digest {
-            from_ns: *at_ns.first()?,
+            from_ns,
             at_ns,
             senders: vec![Sender::default(); flows],
             before: vec![AtCheckpoint::default(); flows],
             delivered_bytes: Vec::new(),
             owd_ns: Spread::default(),
             lost_pkts: 0,
+            transfers: TransferSums::new(from_ns),
         })
     }
 
@@ -279,4 +288,6 @@ pub struct Totals {
     pub links: Vec<LinkTotals>,
     /// Sums over UDP datagrams; null without UDP flows.
     pub udp: Option<UdpTotals>,
+    /// Transfers by group; empty without flows that generate transfers.
+    pub transfers: Vec<TransferTotals>,
 }

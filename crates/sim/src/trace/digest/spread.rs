@@ -143,6 +143,12 @@ impl Spread {
         below + (above - below) * place.fract()
     }
 
+    /// A quantile of samples, each of weight 1, in units of `unit`, interpolated between order
+    /// statistics; None without samples.
+    pub fn quantile(&self, share: f64, unit: f64) -> Option<f64> {
+        (self.weight > 0).then(|| self.interpolated(share) / unit)
+    }
+
     /// Statistics of a signal, weighted by time.
     pub fn over_time(&self) -> Distribution {
         if self.weight == 0 {
