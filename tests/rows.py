@@ -59,22 +59,22 @@ ROWS = [
     Row("8.2Mbit/s", "2.1s", "reno:size=29kB:timestamps=off", 10_474, 10_465, "5 pkts"),
     Row("20Mbit/s", "60ms", "reno:size=10MB:sack=off", 21_458, 21_661),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7790, 7972),
-    Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7573, 7540, spread=0.08),
-    Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5747, 5811),
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:wmem=4KiB/64KiB/64KiB", 7573, 7540, spread=0.08),
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:wmem=4KiB/200kB/200kB", 5747, 5811),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:timestamps=off", 4353, 4353),
     # This transfer's time depends on which packets the queue drops: 4022 to 4685 ms in 19 quiet
     # runs on the kernel, 3517 to 5166 ms beside other programs. In the simulator it takes 4046 ms
     # at 32.9 Mbit/s, and 3976 ms with an ordinary receive buffer. The live suite measures the next
     # row instead of this one.
     Row(
-        "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4477, 4500, "0.25 BDP",
+        "33Mbit/s", "20ms", "westwood:size=10.8MB:rmem=4KiB/16KiB/6MiB", 4477, 4500, "0.25 BDP",
         0.1, live=False,
     ),
     # Without drops this transfer's time depends only on the window's growth. On the kernel it took
     # 352.1 to 353.3 ms in 31 runs, three at a time, and 371 ms in a run that the machine delayed.
     # With an ordinary receive buffer it takes 317 ms on both backends.
     Row(
-        "33Mbit/s", "20ms", "westwood:size=1MB:receive_buffer=16KiB", 352, 353, "20 BDP", runs=3,
+        "33Mbit/s", "20ms", "westwood:size=1MB:rmem=4KiB/16KiB/6MiB", 352, 353, "20 BDP", runs=3,
     ),
     Row(
         "2Mbit/s", "13ms", "bbr:size=300kB:timestamps=off:read_rate=0.63Mbit/s",
@@ -82,23 +82,23 @@ ROWS = [
     ),
     Row(
         "4.41Mbit/s", "22ms",
-        "cubic:size=727289B:receive_buffer=512KiB:read_size=69762B:read_interval=200ms",
+        "cubic:size=727289B:rmem=4KiB/512KiB/6MiB:read_size=69762B:read_interval=200ms",
         2233, 2236, "20 pkts",
     ),
     Row(
-        "10.31Mbit/s", "63ms", "westwood:size=453743B:receive_buffer=8KiB:read_rate=1.23Mbit/s",
+        "10.31Mbit/s", "63ms", "westwood:size=453743B:rmem=4KiB/8KiB/6MiB:read_rate=1.23Mbit/s",
         3175, 3186,
     ),
     Row("0.7Mbit/s", "149ms", "bic:size=154912B:read_rate=0.41Mbit/s", 3266, 3278, "20 pkts"),
-    Row("25Mbit/s", "35ms", "bbr:size=5MB:send_buffer=70kB", 3351, 3380),
+    Row("25Mbit/s", "35ms", "bbr:size=5MB:wmem=4KiB/70kB/70kB", 3351, 3380),
     Row(
         "6.1Mbit/s", "1.6ms", "westwood:size=850kB:read_size=47kB:read_interval=100ms",
         4303, 4550, "3000 B", 0.08,
     ),
-    Row("28Mbit/s", "110ms", "xcp:size=300kB:send_buffer=11kB", 5423, 5290),
+    Row("28Mbit/s", "110ms", "xcp:size=300kB:wmem=4KiB/11kB/11kB", 5423, 5290),
     # the peer's window holds one full packet; Linux then sends segments of half the window
-    Row("2Mbit/s", "10ms", "reno:size=60kB:receive_buffer=4.6kB", 282, 283, "60000 B"),
-    Row("6Mbit/s", "8ms", "cubic:size=300kB:receive_window=14kB:receive_buffer=18kB", 434, 430),
+    Row("2Mbit/s", "10ms", "reno:size=60kB:rmem=4KiB/4.6kB/6MiB", 282, 283, "60000 B"),
+    Row("6Mbit/s", "8ms", "cubic:size=300kB:initial_rwnd=14kB:rmem=4KiB/18kB/6MiB", 434, 430),
     Row(
         "3Mbit/s", "310ms", "cubic+quick-start:size=456499B:initial_rate=0.89Mbit/s",
         2487, 2486, "0.25 BDP",

@@ -379,7 +379,7 @@ def test_two_simulations_of_one_experiment_do_not_differ() -> None:
 def test_another_option_of_one_side_is_located() -> None:
     def small(asked: Experiment) -> Experiment:
         [flow] = asked.flows
-        changed = flow.model_copy(update={"receive_buffer": 32_768})
+        changed = flow.model_copy(update={"rmem": (4096, 32_768, 6 << 20)})
         return asked.model_copy(update={"flows": (changed,)})
 
     first = beside(small, experiment()).first

@@ -38,9 +38,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"flows": f"{'9' * 5000}xcubic"}, "too many flows"),
     ({"flows": "1xreno:read_size=1kB"}, "read_size, read_interval: must be set together"),
     ({"flows": "1xreno:read_rate=1Mbit/s:read_size=1kB:read_interval=1s"}, "read_rate: cannot be"),
-    ({"flows": "1xreno:send_buffer=4095B"}, "4095 B is not allowed; 4096 B to 1 GiB"),
-    ({"flows": "1xreno:receive_buffer=1B"}, "1 B is not allowed; 4096 B to 1 GiB"),
-    ({"flows": "1xreno:receive_window=9MiB"}, "9437184 B is not allowed; 2920 B to"),
+    ({"flows": "1xreno:send_buffer=4095B"}, "send_buffer: 4095 B is not allowed; 4096 B to"),
+    ({"flows": "1xreno:receive_buffer=1B"}, "receive_buffer: 1 B is not allowed; 4096 B to"),
+    ({"flows": "1xreno:rcvbuf=2047B"}, "rcvbuf: 2047 B is not allowed; 2048 B to 512 MiB"),
+    ({"flows": "1xreno:sndbuf=1GiB"}, "sndbuf: 1073741824 B is not allowed; 2048 B to 512 MiB"),
+    ({"flows": "1xreno:rmem=64KiB"}, "rmem: '64KiB' is not allowed; three sizes, MINIMUM/DEFAULT"),
+    ({"flows": "1xreno:rmem=4KiB/6MiB/64KiB"}, "the default 6291456 B is not allowed; at most the"),
+    ({"flows": "1xreno:wmem=8KiB/4KiB/64KiB"}, "the minimum 8192 B is not allowed; at most the"),
+    ({"flows": "1xreno:wmem=1B/4KiB/64KiB"}, "wmem: 1 B is not allowed; 4096 B to 1 GiB"),
+    ({"flows": "1xreno:wmem=4/5/6"}, "wmem: '4' has no unit"),
+    ({"flows": "1xreno:initial_rwnd=9MiB"}, "9437184 B is not allowed; 2920 B to"),
     ({"flows": [{"control": "reno", "name": "a\nb"}]}, "name: 'a\\nb' is not allowed"),
     ({"flows": [{"control": "reno", "name": "\ud800"}]}, "name: "),
     ({"flows": [{"app": {"kind": "cbr", "packet": "28 B", "interval": "1 ms"}}]}, "29 B to "),
@@ -149,7 +156,16 @@ CHANCES = st.sampled_from([0, 0.01, 0.5, 0.999])
 SIZES = st.sampled_from(["1 B", "1460 B", "1 MB", "900000 GB"])
 HOPS = st.one_of(st.none(), st.integers(0, 4))
 ODDS = st.booleans()
-PORTION = {"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES}
+JITTERS = st.sampled_from(
+    ["1 ms", "10 min:distribution=pareto", "1 ns:correlation=0.999:reorder=on:distribution=normal"]
+)
+BURSTS = st.sampled_from(["to_bad=1%:to_good=100%", "to_bad=1:to_good=1e-9:loss_bad=0.5"])
+BUCKETS = st.sampled_from(["1 bit/s:burst=1500B", "10Mbit/s:burst=64KiB", "9 Tbit/s:burst=4GB"])
+PORTION = {
+    **{"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES},
+    **{"jitter": JITTERS, "burst_loss": BURSTS, "policer": BUCKETS, "shaper": BUCKETS},
+    "aggregation": st.sampled_from(["4 ms", "10 min:packets=1", "1 ns:packets=32"]),
+}
 LINKS = st.fixed_dictionaries(
     {"rate": RATES, "delay": TIMES, "buffer": BUFFERS},
     optional={**PORTION, "aqm": st.sampled_from(["drop-tail", "red"]), "quick_start": ODDS},
@@ -235,10 +251,11 @@ CONTROLS = st.builds(
     st.sampled_from(["", *(f"+{one.name}" for one in headway.registry.registry().startups)]),
 )
 WINDOWS = st.sampled_from(["2920 B", "5 kB", "1 MB", "8388480 B"])
+MEMORY = st.sampled_from(["4096 B/4096 B/4096 B", "4 KiB/1 MB/1 GiB"])
 OPTIONS = {
     "sack": ODDS, "timestamps": ODDS, "delayed_ack": ODDS, "nodelay": ODDS, "extra_ack": ODDS,
-    "receive_buffer": st.sampled_from(["4096 B", "1 MB", "1 GiB"]), "receive_window": WINDOWS,
-    "send_buffer": st.sampled_from(["4096 B", "1 MB", "1 GiB"]),
+    "rcvbuf": st.sampled_from(["2048 B", "1 MB", "512 MiB"]), "initial_rwnd": WINDOWS,
+    "sndbuf": st.sampled_from(["2048 B", "1 MB", "512 MiB"]), "rmem": MEMORY, "wmem": MEMORY,
     "initial_rate": RATES, "data_volume": SIZES, "announces": ODDS, "announces_first": ODDS,
     "stabilize": ODDS, "deadline": TIMES, "willing_rate": RATES, "start": TIMES, "stop": TIMES,
     "delay": TIMES, "name": st.text(max_size=3),

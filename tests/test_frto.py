@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headway import Experiment, run
-from headway.backends.kernel.testbed import _settings, _side
+from headway.backends.kernel.testbed import _settings, sides
 from headway.backends.sim import scenario
 from headway.errors import ExperimentError
-from headway.experiment import Flow, parse_flows
 
 
 def longer_way(flow: str) -> Experiment:
@@ -69,9 +68,9 @@ def test_linux_2_6_has_none(fields: dict[str, str]) -> None:
 
 
 def test_on_the_kernel_it_is_the_hosts_sysctl() -> None:
-    [own, off] = parse_flows("reno,reno:frto=off")
-    assert not any("frto" in one for one in _settings(_side(own), is_opener=True))
-    for is_opener in (True, False):
-        assert "net.ipv4.tcp_frto=0" in _settings(_side(off), is_opener=is_opener)
-    on = Flow(control="reno", frto=True)
-    assert "net.ipv4.tcp_frto=2" in _settings(_side(on), is_opener=True)
+    whole = longer_way("reno,reno:frto=off,reno:frto=on")
+    own, off, on = sides(whole)
+    assert not any("frto" in one for one in _settings(whole, own, is_left=True))
+    for is_left in (True, False):
+        assert "net.ipv4.tcp_frto=0" in _settings(whole, off, is_left=is_left)
+    assert "net.ipv4.tcp_frto=2" in _settings(whole, on, is_left=True)

@@ -43,7 +43,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
         "app": {"kind": "vectors", "epochs": [["100 B", "200 kB", "0 s"]]},
         "control": control,
         "start": f"{start_s} s",
-        "receive_window": "500 kB",
+        "initial_rwnd": "500 kB",
         **fields,
     }
 

@@ -14,12 +14,14 @@ from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit
 from headway.units import format_rate
 
 OF_FLOWS = {
-    "receive_buffer": "receive_buffer_bytes",
-    "send_buffer": "send_buffer_bytes",
+    "rcvbuf": "rcvbuf_bytes",
+    "sndbuf": "sndbuf_bytes",
+    "rmem": "rmem_bytes",
+    "wmem": "wmem_bytes",
     "read_rate": "read_rate_bps",
     "read_size": "read_bytes",
     "read_interval": "read_interval_ns",
-    "receive_window": "receive_window_bytes",
+    "initial_rwnd": "initial_rwnd_bytes",
     "initial_rate": "initial_rate_bps",
     "data_volume": "data_volume_bytes",
     "deadline": "deadline_ns",
@@ -36,7 +38,9 @@ ELSEWHERE = {
 
 def check_flow(flow: Flow, lowered: dict[str, Any]) -> None:
     for field in set(Flow.model_fields) - ELSEWHERE:
-        assert lowered.get(OF_FLOWS.get(field, field)) == getattr(flow, field), field
+        value = getattr(flow, field)
+        kept = list(value) if isinstance(value, tuple) else value
+        assert lowered.get(OF_FLOWS.get(field, field)) == kept, field
     if flow.control is None:
         assert "control" not in lowered
     else:
@@ -66,6 +70,9 @@ def check_routes(lowered: dict[str, Any], routes: tuple[list[int], list[int]]) -
 def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
     for field in ("loss", "duplicate", "reorder"):
         assert lowered[field] == getattr(link, field)
+    for field in ("jitter", "burst_loss", "policer", "shaper", "aggregation"):
+        effect = getattr(link, field)
+        assert lowered.get(field) == (None if effect is None else effect.fields()), field
     assert (lowered["rate_bps"], lowered["delay_ns"]) == (link.rate, link.delay)
     assert lowered["reorder_delay_ns"] == link.reorder_delay
     assert lowered["aqm"] == {"name": link.aqm.name, "tunables": link.aqm.tunables}

@@ -88,10 +88,11 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         if getattr(flow, name) != getattr(plain, name)
     }
     # options that are never drawn: a name and a stack profile say nothing about packets, a relay
-    # sets the hops, users provide files, and the kernel backend has no networks
+    # sets the hops, users provide files, the kernel backend has no networks, and
+    # tests/host_rows.py has the buffers of sockets
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control", "direction"),
-        *("source", "destination", "route", "reverse_route"),
+        *("source", "destination", "route", "reverse_route", "rcvbuf", "sndbuf"),
         *("size", "exchanges", "pages", "http", "connections"),
     }
     relays = [flow.relay for case in drawn for flow in case.experiment.flows if flow.relay]
@@ -444,7 +445,7 @@ def wide() -> Experiment:
                 "loss": 0.0123,
                 "aqm": "red",
             },
-            "flows": "1xhtcp+hystart:sack=off:timestamps=off:send_buffer=54321B:size=960kB"
+            "flows": "1xhtcp+hystart:sack=off:timestamps=off:wmem=4KiB/54321B/54321B:size=960kB"
             ":start=0s,1xcubic:start=1s,1xvoip",
             "duration": "20 s",
         }
@@ -454,13 +455,13 @@ def wide() -> Experiment:
 def test_a_case_keeps_what_makes_the_difference() -> None:
     def differs(experiment: Experiment) -> bool:
         first = experiment.flows[0]
-        return not first.sack and first.send_buffer is not None
+        return not first.sack and first.wmem is not None
 
     small, runs = minimize(wide(), differs, 100)
     assert runs < 30
     assert one_line(small) == (
         "rate=7Mbit/s, rtt=30ms, buffer=40pkts, "
-        "reno:app=size=30000B:sack=False:send_buffer=50000B:start=0ns"
+        "reno:app=size=30000B:sack=False:wmem=4096B/50000B/50000B:start=0ns"
     )
     assert small.topology.loss == 0
 
@@ -625,10 +626,10 @@ def test_a_machine_without_the_kernel_backend_says_so(
         ("cubic:size=5MB:read_rate=8Mbit/s", (4, 5.1), 0),
         # the send buffer does not count as a limit if Linux always wakes the writer before the last
         # ACK
-        ("cubic:size=3MB:send_buffer=64kB", 0, 0),
-        ("bbr:size=3MB:send_buffer=100kB", 0, (1.5, 3.5)),
+        ("cubic:size=3MB:wmem=4KiB/64kB/64kB", 0, 0),
+        ("bbr:size=3MB:wmem=4KiB/100kB/100kB", 0, (1.5, 3.5)),
         # Linux 6.18 counts 0.55 and 0.56 s, because it stops counting whenever it wakes the writer
-        ("bbr:size=1MB:send_buffer=100kB", 0, (0.53, 0.57)),
+        ("bbr:size=1MB:wmem=4KiB/100kB/100kB", 0, (0.53, 0.57)),
     ],
 )
 def test_the_simulator_counts_what_holds_a_sender_back(flow: str, rwnd_s, sndbuf_s) -> None:

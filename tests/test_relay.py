@@ -65,7 +65,7 @@ BESIDE_THE_KERNEL = {
                 {"rate": "31 Mbit/s", "delay": "1.1 ms", "buffer": "100 kB"},
                 {"rate": "6.2 Mbit/s", "delay": "4.4 ms", "buffer": "100 pkts"},
             ],
-            {"app": Bulk(size="200 kB"), "send_buffer": "4200 B"},
+            {"app": Bulk(size="200 kB"), "wmem": "4096 B/4200 B/4200 B"},
         ),
         346,
         340,

@@ -50,7 +50,7 @@ def test_the_long_path_has_its_bottleneck_where_its_buffer_is() -> None:
 def test_requests_wait_between_but_not_after() -> None:
     flow = lab.requests([2e6, 2e6], idle_s=10)
     assert [epoch[1:] for epoch in flow.app.epochs] == [(2_000_000, 10 * S), (2_000_000, 0)]
-    assert flow.receive_buffer == 8 << 20
+    assert flow.rmem == (4096, 8 << 20, 8 << 20)
 
 
 def test_numbers_of_several_trials_are_picked_and_judged_one_by_one() -> None:

@@ -48,8 +48,8 @@ def test_transfers_over_the_long_path_are_granted_too_much_and_limited_by_nothin
         assert flow.control is not None
         asked_kbps = flow.control.tunables["qs_rate_kbps"]
         assert forward.rate < 1000 * int(asked_kbps) <= 1000 * capacity.LONG_ROUTER["capacity_kbps"]
-        assert flow.receive_window is not None
-        assert flow.app.epochs[0][0] < flow.receive_window
+        assert flow.initial_rwnd is not None
+        assert flow.app.epochs[0][0] < flow.initial_rwnd
         assert str(forward.buffer) == f"{lab.SMALL_BUFFER_PKTS} pkts"
 
 

@@ -49,7 +49,7 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
 
 GEO = {"kind": "dumbbell", "rate": "50 Mbit/s", "rtt": "600 ms", "buffer": "1 BDP"}
 LAN = {**GEO, "rtt": "80 ms"}
-AMPLE = ":receive_window=8388480B:extra_ack=on:send_buffer=64MiB"
+AMPLE = ":initial_rwnd=8388480B:extra_ack=on:wmem=4KiB/64MiB/64MiB"
 HELD_BACK = "could have sent"
 
 
@@ -80,7 +80,7 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     assert status == 0
     assert err == (
         "headway: warning: cubic-0: quick-start could have sent 2059 packets before the first ACK, "
-        "and sent 45: the peer's window had room for 45; give receive_window=6.1MB:extra_ack=on; "
+        "and sent 45: the peer's window had room for 45; give initial_rwnd=6.1MB:extra_ack=on; "
         "limited slow start then slowed the growth of the window (qs_max_ssthresh_pkts=0 turns it "
         "off)\n"
     )
@@ -131,20 +131,20 @@ def test_what_a_warning_advises_lets_the_start_send_all(
 
 def test_each_limit_is_named_alone() -> None:
     flow = "cubic+quick-start:size=1MB:initial_rate=50Mbit/s:announces=on"
-    _, [window] = digested(LAN, f"{flow}:send_buffer=64MiB")
+    _, [window] = digested(LAN, f"{flow}:wmem=4KiB/64MiB/64MiB")
     assert "peer's window" in window
     assert "send buffer" not in window
-    assert "give receive_window=810kB:extra_ack=on;" in window
-    small = f"{flow}:receive_window=1MB:extra_ack=on:send_buffer=64kB"
+    assert "give initial_rwnd=810kB:extra_ack=on;" in window
+    small = f"{flow}:initial_rwnd=1MB:extra_ack=on:wmem=4KiB/64kB/64kB"
     _, [buffer] = digested(LAN, small)
     assert "peer's window" not in buffer
-    assert "the send buffer had room for 54; give send_buffer=1.3MB" in buffer
-    _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
+    assert "the send buffer had room for 54; give sndbuf=650kB" in buffer
+    _, [no_extra_ack] = digested(LAN, f"{flow}:initial_rwnd=1MB:wmem=4KiB/64MiB/64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
     # careful-resume jumps a round trip later than the others, when receive windows are already
     # scaled
     _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
-    assert jump.endswith("the peer's window had room for 55; give receive_window=1.5MB")
+    assert jump.endswith("the peer's window had room for 55; give initial_rwnd=1.5MB")
     # 500 Mbit/s for 600 ms are 30 MB; a receive window is at most 8 MiB
     fast = {**GEO, "rate": "1 Gbit/s"}
     _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")

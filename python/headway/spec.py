@@ -6,7 +6,7 @@ must know both: a field of type ``Time`` accepts text and returns an int.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args, overload
 
 from pydantic import (
@@ -29,6 +29,7 @@ from headway.registry import unknown
 __all__ = [
     "Length",
     "MaybeLength",
+    "MaybeMemory",
     "MaybeRate",
     "MaybeSize",
     "MaybeTime",
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
     """Bytes, more than 0, written "1 MB"."""
     MaybeSize = Given[int | None, str | None]
     """A ``PositiveSize``, or None."""
+    MaybeMemory = Given[tuple[int, int, int] | None, str | Sequence[str] | None]
+    """Minimum, default and maximum in bytes, written "4KiB/128KiB/6MiB" or as a list; or None."""
     Probability = Given[float, float | str]
     """A probability from 0 to less than 1; written 0.01 or "1%"."""
 else:
@@ -138,6 +141,14 @@ if not TYPE_CHECKING:
     Probability = Annotated[float, BeforeValidator(units.parse_probability)]
     MaybeRate, MaybeTime, MaybeLength = Rate | None, Time | None, Length | None
     MaybeSize = PositiveSize | None
+    MaybeMemory = (
+        Annotated[
+            tuple[int, int, int],
+            BeforeValidator(units.parse_memory),
+            PlainSerializer(units.format_memory),
+        ]
+        | None
+    )
 
 
 class Spec(BaseModel):
@@ -156,12 +167,12 @@ class Spec(BaseModel):
             for name, part in value.items():
                 if name not in known:
                     hint = unknown("", str(name), known).partition("; ")[2]
-                    raise _field_error(name, f"no such field; {hint}")
+                    raise field_error(name, f"no such field; {hint}")
                 if name in _UNIONS and isinstance(part, dict) and "kind" not in part:
                     members = get_args(known[name].annotation)
                     kinds = (member.model_fields["kind"].default for member in members)
                     allowed = f"is missing; allowed: {', '.join(kinds)}"
-                    raise _field_error(f"{name}.kind", allowed)
+                    raise field_error(f"{name}.kind", allowed)
         return value
 
     if not TYPE_CHECKING:  # hidden from type checkers, which derive the signature from the fields
@@ -203,7 +214,8 @@ class Spec(BaseModel):
             raise _experiment_error(error) from None
 
 
-def _field_error(name: object, what: str) -> PydanticCustomError:
+def field_error(name: object, what: str) -> PydanticCustomError:
+    """An error of a model's validator that concerns the field ``name`` of the model."""
     return PydanticCustomError("of_a_field", "{what}", {"name": str(name), "what": what})
 
 

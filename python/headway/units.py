@@ -68,6 +68,20 @@ def parse_positive_size(text: object) -> int:
     return _read(engine.parse_positive_size, text, "size", _SIZES_SHOWN)
 
 
+Memory = tuple[int, int, int]
+"""Minimum, default and maximum of a socket's memory in bytes, as in Linux's tcp_rmem."""
+
+
+def parse_memory(text: object) -> Memory:
+    """Three sizes, 4096 B to 1 GiB, in increasing order: "4KiB/128KiB/6MiB", or a list of sizes.
+
+    Raises ValueError with what is allowed.
+    """
+    if isinstance(text, list | tuple):
+        text = "/".join(str(part) if isinstance(part, str) else f"{part} B" for part in text)
+    return _read(engine.parse_memory, text, "list of three sizes", _SIZES_SHOWN)
+
+
 def parse_buffer(text: object) -> Buffer:
     """A queue limit in bytes, whole packets or BDP, more than 0: "60000 B", "40 pkts", "1.5 BDP".
 
@@ -80,12 +94,12 @@ def parse_buffer(text: object) -> Buffer:
     return Buffer(Decimal(amount), cast(Literal["B", "pkts", "BDP"], unit))
 
 
-def parse_probability(value: object) -> float:
+def parse_probability(value: object, *, with_one: bool = False) -> float:
     """A probability from 0 to less than 1: a number, or text such as "0.01" or "1%".
 
-    Raises ValueError for anything else.
+    ``with_one`` also allows 1. Raises ValueError for anything else.
     """
-    return engine.parse_probability(str(value), repr(value))
+    return engine.parse_probability(str(value), repr(value), with_one)
 
 
 def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
@@ -108,6 +122,16 @@ def format_rate(rate_bps: int) -> str:
 def format_time(time_ns: int) -> str:
     """Nanoseconds as the shortest exact text, which ``parse_time`` reads back exactly."""
     return engine.format_time(time_ns)
+
+
+def fixed_memory(size: str) -> str:
+    """The memory of a buffer that begins with this size and does not grow."""
+    return f"4096 B/{size}/{size}"
+
+
+def format_memory(sizes: Memory) -> str:
+    """The three sizes as ``parse_memory`` reads them."""
+    return engine.format_memory(sizes)
 
 
 def format_size(size_bytes: int) -> str:

@@ -30,7 +30,7 @@ class Changed(KernelBackend):
 
     def run(self, experiment: Experiment) -> Trace:
         [flow] = experiment.flows
-        small = flow.model_copy(update={"receive_buffer": 32_768})
+        small = flow.model_copy(update={"rmem": (4096, 32_768, 6 << 20)})
         return super().run(experiment.model_copy(update={"flows": (small,)}))
 
 

@@ -234,7 +234,7 @@ def test_a_large_response_leaves_at_once_where_the_window_has_room() -> None:
     """
     path = {"kind": "dumbbell", "rate": "20Mbit/s", "rtt": "300 ms", "buffer": "500 pkts"}
     epochs = {"kind": "vectors", "epochs": [["300 B", "20 kB", "0 s"], ["300 B", "100 kB", "0 s"]]}
-    flow = {"app": epochs, "control": "hybla", "send_buffer": "4 MB", "receive_window": "1 MB"}
+    flow = {"app": epochs, "control": "hybla", "wmem": "4096 B/4 MB/4 MB", "initial_rwnd": "1 MB"}
     asked = experiment(flows=[flow], topology=path, duration="3 s")
     for one in (live(asked), run(asked)):
         rows = one["responses"].sort("epoch")
@@ -315,7 +315,11 @@ def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
 @on_kernel
 @in_real_time
 def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
-    flow = {"control": "reno", "receive_buffer": "20 kB", "app": {"kind": "bulk", "size": "200 kB"}}
+    flow = {
+        "control": "reno",
+        "rmem": "4 KiB/20 kB/6 MiB",
+        "app": {"kind": "bulk", "size": "200 kB"},
+    }
     topology = {**DUMBBELL, "rate": "50Mbit/s", "rtt": "200 ms"}
     asked = experiment([flow], topology=topology)  # type: ignore[arg-type]
     early = [

@@ -30,7 +30,7 @@ def test_the_kernel_counts_what_a_control_costs() -> None:
 @in_real_time
 def test_the_kernel_counts_how_long_the_send_buffer_holds_a_sender_back() -> None:
     path = {"kind": "dumbbell", "rate": "20 Mbit/s", "rtt": "60 ms", "buffer": "1 BDP"}
-    flow = "bbr:size=1MB:send_buffer=100kB:start=0s"
+    flow = "bbr:size=1MB:wmem=4KiB/100kB/100kB:start=0s"
     asked = {"topology": path, "flows": flow, "duration": "4 s"}
     flows = [trace.flows[0] for trace in live_each([Experiment.model_validate(asked)] * 5)]
     assert {flow.rwnd_limited_us for flow in flows} == {0}

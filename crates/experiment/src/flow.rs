@@ -2,9 +2,10 @@
 
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
 use crate::graph::check_nodes;
+use crate::host::{format_memory, parse_memory, Memory};
 use crate::limits::{
     BUFFER_BYTES, MAX_BYTES, MAX_FLOWS, MAX_NAME_CHARS, MAX_RATE_BPS, MAX_WINDOW_BYTES,
-    MIN_WINDOW_BYTES,
+    MIN_WINDOW_BYTES, SOCKET_OPTION_BYTES,
 };
 use crate::quantity::{
     any_time, format_rate, format_size, parse_positive_size, parse_positive_time, parse_rate,
@@ -23,6 +24,8 @@ pub enum Kind {
     Length,
     /// A size in bytes, from the first to the second of these numbers.
     Size(u64, u64),
+    /// Three sizes in bytes, as of tcp_rmem.
+    Memory,
     /// On or off.
     Switch,
     /// A whole number of at least this value.
@@ -71,13 +74,21 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("frto", Kind::Switch),
     ("nodelay", Kind::Switch),
     ("stack", Kind::Stack),
-    ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
-    ("send_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
+    (
+        "rcvbuf",
+        Kind::Size(SOCKET_OPTION_BYTES.0, SOCKET_OPTION_BYTES.1),
+    ),
+    (
+        "sndbuf",
+        Kind::Size(SOCKET_OPTION_BYTES.0, SOCKET_OPTION_BYTES.1),
+    ),
+    ("rmem", Kind::Memory),
+    ("wmem", Kind::Memory),
     ("read_rate", Kind::Rate),
     ("read_size", SIZE),
     ("read_interval", Kind::Length),
     (
-        "receive_window",
+        "initial_rwnd",
         Kind::Size(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES),
     ),
     ("extra_ack", Kind::Switch),
@@ -107,6 +118,40 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("connections", Kind::Whole(1)),
 ];
 
+/// Former names of options, which version 0.2 still accepts, and their present names.
+pub const RENAMED_OPTIONS: &[(&str, &str)] = &[
+    ("receive_buffer", "rmem"),
+    ("send_buffer", "wmem"),
+    ("receive_window", "initial_rwnd"),
+];
+/// The minimum that the former names of `rmem` and `wmem` imply, and the maximum of Linux's
+/// tcp_rmem.
+const IMPLIED_BYTES: (u64, u64) = (4096, 6 << 20);
+
+/// Converts an option with a former name. Returns its present name and value; None for any other
+/// option.
+///
+/// # Errors
+/// One line with the value and what is allowed.
+pub fn renamed(name: &str, written: &str) -> Result<Option<(&'static str, String)>, Refused> {
+    let Some((old, new)) = RENAMED_OPTIONS.iter().find(|(old, _)| *old == name) else {
+        return Ok(None);
+    };
+    let range = Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1);
+    let most = match *old {
+        // a buffer of this size at the start, which grows as far as Linux's default allows
+        "receive_buffer" => IMPLIED_BYTES.1,
+        // a buffer that does not grow
+        "send_buffer" => 0,
+        _ => return Ok(Some((new, written.to_owned()))),
+    };
+    let Value::Number(first) = range.check(written, &Known::default())? else {
+        unreachable!("a size is a number")
+    };
+    let sizes = [IMPLIED_BYTES.0, first, first.max(most)];
+    Ok(Some((new, format_memory(sizes))))
+}
+
 /// Options that only flows over TCP can have.
 const OF_TCP: [&str; 7] = [
     "size",
@@ -123,6 +168,8 @@ const OF_TCP: [&str; 7] = [
 pub enum Value {
     /// A number: bits per second, nanoseconds, bytes, or without a unit.
     Number(u64),
+    /// Three sizes in bytes.
+    Sizes(Memory),
     /// On or off.
     Switch(bool),
     /// A name.
@@ -180,6 +227,7 @@ impl Kind {
                     ),
                 ),
             },
+            Kind::Memory => parse_memory(written).map(Value::Sizes),
             Kind::Switch => match (written, switch(written)) {
                 (_, Some(on)) => Ok(Value::Switch(on)),
                 ("1", _) => Ok(Value::Switch(true)),
@@ -283,7 +331,10 @@ type Split = (Option<Named>, Vec<(String, String)>);
 /// One line for an unknown name.
 pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     let (name, written) = split_options(text)?;
-    let is_option = |name: &str| FLOW_OPTIONS.iter().any(|(option, _)| *option == name);
+    let is_option = |name: &str| {
+        FLOW_OPTIONS.iter().any(|(option, _)| *option == name)
+            || RENAMED_OPTIONS.iter().any(|(option, _)| *option == name)
+    };
     let (options, tunables): (Vec<_>, Vec<_>) =
         written.into_iter().partition(|(name, _)| is_option(name));
     let control = if name == "voip" {
@@ -317,12 +368,15 @@ pub fn values(flow: &Flows, known: &Known) -> Result<Vec<(String, Value)>, Refus
     flow.options
         .iter()
         .map(|(name, written)| {
-            let kind = FLOW_OPTIONS.iter().find(|(option, _)| option == name);
+            let in_flow = |e: Refused| Refused::new(format!("{}: {name}: {e}", flow.part));
+            let (name, written) = match renamed(name, written).map_err(in_flow)? {
+                Some((new, value)) => (new, value),
+                None => (name.as_str(), written.clone()),
+            };
+            let kind = FLOW_OPTIONS.iter().find(|(option, _)| *option == name);
             let (_, kind) = kind.expect("an option that was found");
-            let value = kind
-                .check(written, known)
-                .map_err(|e| Refused::new(format!("{}: {name}: {e}", flow.part)))?;
-            Ok((name.clone(), value))
+            let value = kind.check(&written, known).map_err(in_flow)?;
+            Ok((name.to_owned(), value))
         })
         .collect()
 }

@@ -5,6 +5,7 @@
 //! - the units of quantities ([`quantity`]) and the bandwidth-delay product ([`queue`]),
 //! - how algorithms and flows are written ([`algorithm`], [`flow`]),
 //! - the limits of values ([`limits`]), and those of a network in a testbed ([`testbed`]),
+//! - the sysctls and attributes of routes that hosts can have ([`host`]),
 //! - the start times of flows without one ([`start`]),
 //! - the routes of flows through a network ([`graph`]), and how a path's numbers are split between
 //!   its two links ([`path`]),
@@ -24,6 +25,7 @@ mod columns;
 pub mod exchanges;
 pub mod flow;
 pub mod graph;
+pub mod host;
 pub mod limits;
 pub mod lower;
 pub mod order;

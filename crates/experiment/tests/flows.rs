@@ -110,7 +110,19 @@ fn errors_name_the_part_of_the_text() {
         ),
         (
             "cubic:receive_buffer=1B",
-            "1 B is not allowed; 4096 B to 1073741824 B",
+            "receive_buffer: 1 B is not allowed; 4096 B to 1073741824 B",
+        ),
+        (
+            "cubic:rcvbuf=1KiB",
+            "rcvbuf: 1024 B is not allowed; 2048 B to 536870912 B",
+        ),
+        (
+            "cubic:rmem=4KiB/8KiB",
+            "rmem: '4KiB/8KiB' is not allowed; three sizes, MINIMUM/DEFAULT/MAXIMUM",
+        ),
+        (
+            "cubic:rmem=4KiB/8KiB/7KiB",
+            "rmem: the default 8192 B is not allowed; at most the maximum, 7168 B",
         ),
         (
             "cubic:initial_rate=11000Gbit/s",

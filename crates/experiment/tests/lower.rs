@@ -108,6 +108,37 @@ fn the_reverse_link_mirrors_rate_and_limit_but_no_disturbance() {
 }
 
 #[test]
+fn effects_written_as_text_and_as_fields_are_the_same() {
+    let mut path = dumbbell();
+    path["jitter"] = json!("2ms:distribution=normal:reorder=on");
+    path["shaper"] = json!({ "rate": "1 Mbit/s", "burst": "3 kB" });
+    path["reverse"] = json!({ "rate": "1 Mbit/s", "delay": "1 ms", "buffer": "9 pkts",
+        "jitter": { "spread": "2 ms", "distribution": "normal", "table": null, "reorder": true },
+        "shaper": "1Mbit/s:burst=3kB" });
+    let made = topology(&path, &known()).unwrap();
+    let jitter = json!({ "spread_ns": 2_000_000, "distribution": "normal", "reorder": true });
+    let shaper = json!({ "rate_bps": 1_000_000, "burst_bytes": 3000 });
+    for link in &made.links {
+        assert_eq!((&link["jitter"], &link["shaper"]), (&jitter, &shaper));
+    }
+    for (text, line) in [
+        (
+            "2ms:reorder",
+            "topology.jitter: 'reorder': write OPTION=VALUE",
+        ),
+        ("2ms:spread=3ms", "topology.jitter: spread is given twice"),
+        (
+            "2ms:table=a.dist",
+            "topology.jitter.table: 'a.dist' is not allowed; a list",
+        ),
+    ] {
+        path["jitter"] = json!(text);
+        let error = topology(&path, &known()).unwrap_err().to_string();
+        assert!(error.starts_with(line), "{error}");
+    }
+}
+
+#[test]
 fn counters_are_read_once_at_the_warm_up_and_at_each_batch_and_sample() {
     assert_eq!(
         checkpoints_ns(100, 0, None),
@@ -273,4 +304,43 @@ fn the_path_can_be_read_alone_with_the_seed() {
         (path.links.len(), path.shape, seed),
         (2, Shape::Dumbbell, 5)
     );
+}
+
+#[test]
+fn settings_of_hosts_become_lists_of_numbers() {
+    let mut document = experiment();
+    document["sysctls"] = json!({ "net.ipv4.tcp_rmem": "4096 65536\t131072", "tcp_sack": 0 });
+    document["route_attributes"] = json!({ "rto_min": "50 ms", "initcwnd": 20 });
+    let lowered = lower(&document).unwrap();
+    assert_eq!(
+        lowered["sysctls"],
+        json!({ "tcp_rmem": [4096, 65_536, 131_072], "tcp_sack": [0] })
+    );
+    assert_eq!(
+        lowered["route_attributes"],
+        json!({ "rto_min": [50_000_000], "initcwnd": [20] })
+    );
+    document["sysctls"] = json!({ "tcp_fack": 1 });
+    let refused = lower(&document).unwrap_err();
+    assert!(
+        refused
+            .starts_with("sysctls.tcp_fack: the simulator does not model this sysctl; it models"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn buffers_become_bytes() {
+    let mut document = experiment();
+    document["flows"][0]["rmem"] = json!("4 KiB/64 KiB/6 MiB");
+    document["flows"][0]["sndbuf"] = json!("32 KiB");
+    let lowered = lower(&document).unwrap();
+    assert_eq!(
+        lowered["flows"][0]["rmem_bytes"],
+        json!([4096, 65_536, 6 << 20])
+    );
+    assert_eq!(lowered["flows"][0]["sndbuf_bytes"], json!(32_768));
+    // the typed model has converted former names
+    document["flows"][0]["send_buffer"] = json!("32 KiB");
+    assert!(lower(&document).unwrap_err().contains("no such field"));
 }

@@ -9,7 +9,8 @@ use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
-use headway_experiment::{limits, lower, path, queue, start, testbed, text, Buffer};
+use headway_experiment::{host, limits, lower, path, queue, start, testbed, text, Buffer};
+use headway_sim::scenario::{Jitter, LinkSpec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -116,6 +117,44 @@ fn parse_positive_size(text: &str) -> PyResult<u64> {
 }
 
 /// The amount as decimal text, and its unit: B, pkts or BDP.
+/// The three sizes of a socket's memory: minimum, default, maximum.
+#[pyfunction]
+fn parse_memory(text: &str) -> PyResult<(u64, u64, u64)> {
+    host::parse_memory(text).map(Into::into).map_err(invalid)
+}
+
+#[pyfunction]
+fn format_memory(sizes: (u64, u64, u64)) -> String {
+    host::format_memory(sizes.into())
+}
+
+/// The name and the value, as Linux takes them, of a sysctl ("sysctls") or an attribute of routes
+/// ("route_attributes"). Raises ValueError if the simulator does not model it, or if one of the
+/// stacks does not have it.
+#[pyfunction]
+fn host_setting(
+    field: &str,
+    name: &str,
+    value: &str,
+    stacks: Vec<PyBackedStr>,
+) -> PyResult<(&'static str, String)> {
+    let table = if field == host::OF_SYSCTLS.field {
+        host::OF_SYSCTLS
+    } else {
+        host::OF_ROUTES
+    };
+    let (setting, numbers) = table.parse(name, value).map_err(invalid)?;
+    let stacks = stacks.iter().map(|stack| &**stack);
+    table.check_stacks(name, stacks).map_err(invalid)?;
+    Ok((setting.name, setting.show(&numbers)))
+}
+
+/// The present name and value of a flow's option with a former name; None for other options.
+#[pyfunction]
+fn renamed_option(name: &str, value: &str) -> PyResult<Option<(&'static str, String)>> {
+    flow::renamed(name, value).map_err(invalid)
+}
+
 #[pyfunction]
 fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
     let buffer = queue::parse_buffer(text).map_err(invalid)?;
@@ -123,8 +162,8 @@ fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
 }
 
 #[pyfunction]
-fn parse_probability(text: &str, shown: &str) -> PyResult<f64> {
-    quantity::probability(text, shown).map_err(invalid)
+fn parse_probability(text: &str, shown: &str, with_one: bool) -> PyResult<f64> {
+    quantity::probability(text, shown, with_one).map_err(invalid)
 }
 
 #[pyfunction]
@@ -216,6 +255,40 @@ fn topology(document: &str) -> PyResult<String> {
     let written = serde_json::from_str(document).map_err(invalid)?;
     let topology = lower::topology(&written, known()).map_err(invalid)?;
     Ok(topology.fields().to_string())
+}
+
+/// The fields of a link's effect from text such as "10ms:distribution=normal".
+#[pyfunction]
+fn effect_of_text<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(py, lower::effect_of_text(name, text).map_err(invalid)?)
+}
+
+/// The scenario's form of a link's effect, from the JSON of its typed model. Raises ValueError if
+/// the engine cannot run it.
+#[pyfunction]
+fn lowered_effect(name: &str, document: &str) -> PyResult<String> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let lowered = lower::lowered_effect(name, &written, "").map_err(invalid)?;
+    let link = serde_json::json!({ "rate_bps": limits::MAX_RATE_BPS, name: lowered });
+    let spec: LinkSpec = serde_json::from_value(link).map_err(invalid)?;
+    spec.check("").map_err(|e| {
+        let line = e.to_string();
+        invalid(line.trim_start_matches(&format!("{name}.")))
+    })?;
+    Ok(lowered.to_string())
+}
+
+/// The values of a table of delay variation, from text in netem's format.
+#[pyfunction]
+fn jitter_table_of_text(text: &str) -> PyResult<Vec<i16>> {
+    Jitter::table_of_text(text).map_err(invalid)
+}
+
+/// The longest time by which delay variation in the scenario's form delays a packet.
+#[pyfunction]
+fn jitter_longest_ns(lowered: &str) -> PyResult<u64> {
+    let jitter: Jitter = serde_json::from_str(lowered).map_err(invalid)?;
+    Ok(jitter.longest_ns())
 }
 
 /// Raises ValueError if a testbed cannot have this topology, the JSON of its typed model, with this
@@ -326,6 +399,7 @@ fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDi
         for (name, value) in flow::values(flow, known()).map_err(invalid)? {
             match value {
                 flow::Value::Number(number) => values.set_item(name, number)?,
+                flow::Value::Sizes(sizes) => values.set_item(name, <(_, _, _)>::from(sizes))?,
                 flow::Value::Switch(on) => values.set_item(name, on)?,
                 flow::Value::Text(text) => values.set_item(name, text)?,
             }
@@ -344,6 +418,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(parse_size, module)?,
         wrap_pyfunction!(parse_positive_size, module)?,
         wrap_pyfunction!(parse_buffer, module)?,
+        wrap_pyfunction!(parse_memory, module)?,
+        wrap_pyfunction!(format_memory, module)?,
+        wrap_pyfunction!(host_setting, module)?,
+        wrap_pyfunction!(renamed_option, module)?,
         wrap_pyfunction!(parse_probability, module)?,
         wrap_pyfunction!(format_rate, module)?,
         wrap_pyfunction!(format_time, module)?,
@@ -356,6 +434,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(flow_names, module)?,
         wrap_pyfunction!(scenario, module)?,
         wrap_pyfunction!(topology, module)?,
+        wrap_pyfunction!(effect_of_text, module)?,
+        wrap_pyfunction!(lowered_effect, module)?,
+        wrap_pyfunction!(jitter_table_of_text, module)?,
+        wrap_pyfunction!(jitter_longest_ns, module)?,
         wrap_pyfunction!(check_testbed, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,
@@ -378,6 +460,11 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let names: Vec<&str> = FLOW_OPTIONS.iter().map(|(name, _)| *name).collect();
     module.add(
         "FLOW_OPTIONS",
+        pyo3::types::PyTuple::new(module.py(), names)?,
+    )?;
+    let names: Vec<&str> = flow::RENAMED_OPTIONS.iter().map(|(old, _)| *old).collect();
+    module.add(
+        "RENAMED_OPTIONS",
         pyo3::types::PyTuple::new(module.py(), names)?,
     )?;
     module.add("KERNEL_OWN", algorithm::KERNEL_OWN)?;
@@ -405,6 +492,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MAX_MESSAGE_BYTES", limits::MAX_MESSAGE_BYTES),
         ("MIN_BUFFER_BYTES", limits::BUFFER_BYTES.0),
         ("MAX_BUFFER_BYTES", limits::BUFFER_BYTES.1),
+        ("MIN_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.0),
+        ("MAX_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.1),
         ("MAX_NAME_CHARS", limits::MAX_NAME_CHARS as u64),
     ] {
         module.add(name, value)?;

@@ -9,7 +9,7 @@ fn flow(startup: &str, deadline_ms: Option<u64>) -> Value {
     let mut flow = json!({"name": startup,
         "app": {"kind": "vectors", "epochs": [[300, 100_000, 0]]},
         "control": {"name": "reno", "startup": startup},
-        "receive_window_bytes": 1 << 20, "send_buffer_bytes": 4 << 20});
+        "initial_rwnd_bytes": 1 << 20, "wmem_bytes": [4096, 4 << 20, 4 << 20]});
     if let Some(ms) = deadline_ms {
         flow["deadline_ns"] = json!(ms * MS);
     }
@@ -68,7 +68,7 @@ fn the_deadline_of_an_upload_counts_from_its_start_and_stabilize_keeps_its_rate(
     let took_ms = |fields: &Value| {
         let mut flow = json!({"name": "upload", "app": {"kind": "bulk", "bytes": 300_000},
             "control": {"name": "reno", "startup": "mega-start"},
-            "receive_window_bytes": 1 << 20, "send_buffer_bytes": 4 << 20, "extra_ack": true});
+            "initial_rwnd_bytes": 1 << 20, "wmem_bytes": [4096, 4 << 20, 4 << 20], "extra_ack": true});
         for (name, value) in fields.as_object().unwrap() {
             flow[name] = value.clone();
         }

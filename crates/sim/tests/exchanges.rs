@@ -81,7 +81,7 @@ fn the_deadline_of_an_exchange_overrides_that_of_the_flow() {
             "think_ns": [0, 0], "deadline_ns": deadlines,
         }));
         scenario["flows"][0]["control"]["startup"] = json!("mega-start");
-        scenario["flows"][0]["receive_window_bytes"] = json!(1 << 20);
+        scenario["flows"][0]["initial_rwnd_bytes"] = json!(1 << 20);
         scenario["flows"][0]["deadline_ns"] = json!(20 * SECOND);
         let rows = run(&scenario).tables.responses;
         (rows.end_ns[0] - rows.start_ns[0]) as u64

@@ -137,8 +137,8 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
 fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
     let mut scenario = user(app);
     scenario["flows"][0]["control"]["startup"] = json!(startup);
-    scenario["flows"][0]["receive_window_bytes"] = json!(1_000_000);
-    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    scenario["flows"][0]["initial_rwnd_bytes"] = json!(1_000_000);
+    scenario["flows"][0]["wmem_bytes"] = json!([4096, 4 << 20, 4 << 20]);
     times(&run(&scenario))
 }
 
@@ -157,7 +157,7 @@ fn the_head_of_a_response_of_http_2_is_all_that_a_startup_sees_at_first() {
 fn the_automatic_send_buffer_does_not_hold_back_a_server_of_http_2() {
     let mut scenario = user(&page("2", 1, &[(1000, NONE), (300_000, 0), (200_000, 0)]));
     let automatic = times(&run(&scenario));
-    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    scenario["flows"][0]["wmem_bytes"] = json!([4096, 4 << 20, 4 << 20]);
     let largest = times(&run(&scenario));
     let last = |of: &[(u64, u64)]| of.iter().map(|t| t.1).max().unwrap();
     let (automatic, largest) = (last(&automatic), last(&largest));

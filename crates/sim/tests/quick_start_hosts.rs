@@ -81,7 +81,7 @@ fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
 fn flow(bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": "quick-start", "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": "quick-start", "tunables": tunables},
-        "receive_window_bytes": 8_000_000, "send_buffer_bytes": 4 << 20, "extra_ack": true});
+        "initial_rwnd_bytes": 8_000_000, "wmem_bytes": [4096, 4 << 20, 4 << 20], "extra_ack": true});
     // before the connection opens, the startup knows only the volume that the application has
     // announced
     if bytes > 1 {

@@ -127,8 +127,8 @@ fn connections_through_a_relay_reuse_sockets() {
 #[test]
 fn a_slow_leg_throttles_the_fast_one() {
     let mut flow = transfer(2_000_000, &json!({"at_hop": 1}));
-    flow["receive_window_bytes"] = json!(100_000);
-    flow["send_buffer_bytes"] = json!(100_000);
+    flow["initial_rwnd_bytes"] = json!(100_000);
+    flow["wmem_bytes"] = json!([4096, 100_000, 100_000]);
     let mut scenario = chain(10, 10, 0.0, &flow);
     for way in ["forward", "reverse"] {
         scenario["topology"]["hops"][1][way]["rate_bps"] = json!(2_000_000);
@@ -194,7 +194,7 @@ proptest! {
     ) {
         let flow = json!({"name": "x", "control": {"name": "cubic"}, "relay": {"at_hop": 1},
             "stack": if old { "linux-2.6" } else { "linux-6" },
-            "send_buffer_bytes": send_buffer,
+            "wmem_bytes": send_buffer.map(|bytes| [4096, bytes, bytes]),
             "app": {"kind": "vectors", "epochs": sizes}});
         let mut scenario = chain(first_ms, second_ms, loss, &flow);
         scenario["seed"] = json!(seed);

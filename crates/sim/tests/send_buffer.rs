@@ -60,7 +60,7 @@ fn a_buffer_grows_between_two_sk_buffs_that_one_acknowledgement_lets_out() {
 fn in_linux_26_an_explicit_buffer_limits_the_data_in_flight() {
     let link = wide_link(100_000_000, 50 * MS);
     for buffer in [4608_u64, 50_000, 200_000] {
-        let flow = bulk(&json!({"send_buffer_bytes": buffer}));
+        let flow = bulk(&json!({"wmem_bytes": [4096, buffer, buffer]}));
         let mut scenario = dumbbell("linux-2.6", 8 * SECOND, &link, json!([flow]));
         scenario["record"]["flows"] = json!(true);
         let (_, most) = in_flight(&scenario, SECOND);
@@ -80,7 +80,7 @@ fn in_linux_6_a_running_writer_uses_up_the_window() {
     // being sent. For 10 MB over 20 Mbit/s and 60 ms with a buffer of 64 KiB, ss on Linux 6.18
     // shows: up to 107 packets are in flight, which is all of cwnd, and sk_wmem_queued is 236,440.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_bytes": 150_000});
-    let flow = bulk(&json!({"send_buffer_bytes": 65_536}));
+    let flow = bulk(&json!({"wmem_bytes": [4096, 65_536, 65_536]}));
     let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
     scenario["record"]["flows"] = json!(true);
     let state = run(&scenario).tables.flow_state;
@@ -104,11 +104,11 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     // startup's windows. Linux 6.18, as ss shows it: 207,360 bytes before the first ACK, and 45
     // packets in flight.
     let link = wide_link(100_000_000, 50 * MS);
-    let flow = |buffer: Value| {
+    let flow = |buffer: Option<u64>| {
         json!({"name": "fast", "app": {"kind": "bulk", "bytes": 1_000_000},
-            "control": {"name": "cubic", "startup": "jump-start"}, "send_buffer_bytes": buffer})
+            "control": {"name": "cubic", "startup": "jump-start"}, "wmem_bytes": buffer.map(|bytes| [4096, bytes, bytes])})
     };
-    let first = |buffer: Value| {
+    let first = |buffer: Option<u64>| {
         let mut scenario = dumbbell("linux-6", 2 * SECOND, &link, json!([flow(buffer)]));
         // counts packets up to 2 ms before the first ACK of data: they belong to the handshake and
         // almost one round trip
@@ -116,15 +116,15 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
     // the startup limits its first flight to 65,535 bytes, which are 45 packets
-    assert_eq!(first(Value::Null), 45);
-    assert_eq!(first(json!(1 << 20)), 45);
+    assert_eq!(first(None), 45);
+    assert_eq!(first(Some(1 << 20)), 45);
 }
 
 #[test]
 fn a_stopped_sender_still_delivers_its_buffer_and_nothing_else() {
     let link = wide_link(10_000_000, 50 * MS);
     for buffer in [100_000, 1_000_000] {
-        let flow = bulk(&json!({"send_buffer_bytes": buffer, "stop_ns": 3 * SECOND}));
+        let flow = bulk(&json!({"wmem_bytes": [4096, buffer, buffer], "stop_ns": 3 * SECOND}));
         let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
         scenario["checkpoints_ns"] = json!([3 * SECOND]);
         scenario["record"]["flows"] = json!(true);
@@ -146,7 +146,7 @@ fn a_transfer_larger_than_its_buffer_is_complete() {
     let link = wide_link(10_000_000, 20 * MS);
     for stack in ["linux-6", "linux-2.6"] {
         let flow = json!({"name": "t", "app": {"kind": "bulk", "bytes": 3_000_001},
-            "control": {"name": "reno"}, "send_buffer_bytes": 4608});
+            "control": {"name": "reno"}, "wmem_bytes": [4096, 4608, 4608]});
         let outcome = run(&dumbbell(stack, 300 * SECOND, &link, json!([flow])));
         assert_eq!(outcome.summary.flows[0].unique_bytes, 3_000_001, "{stack}");
         assert!(outcome.summary.flows[0].done_ns.is_some(), "{stack}");

@@ -71,7 +71,7 @@ fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
     for (buffer, as_if_unlimited) in [(Some(8 << 20), true), (None, false)] {
         let link = wide_link(1_000_000_000, 50 * MS);
         let mut flow = bulk("reno", None);
-        flow["receive_buffer_bytes"] = json!(buffer);
+        flow["rmem_bytes"] = json!(buffer.map(|bytes| [4096, bytes, bytes]));
         let trace = Trace::of(&dumbbell("linux-2.6", 2 * SECOND, &link, json!([flow])));
         assert_eq!(
             rounds(&trace)[..8] == doubled,
@@ -92,7 +92,7 @@ fn a_segment_is_at_most_half_of_the_peers_largest_window() {
         let mut link = wide_link(2_000_000, 5 * MS);
         link["routers"] = json!([{"name": "xcp"}]);
         let mut flow = bulk(control, Some(60_000));
-        flow["receive_buffer_bytes"] = json!(5600);
+        flow["rmem_bytes"] = json!([4096, 5600, 6 << 20]);
         let trace = Trace::of(&dumbbell("linux-6", 4 * SECOND, &link, json!([flow])));
         let first = &trace.data()[..4];
         let sent: Vec<_> = first.iter().map(|d| d.len).collect();
@@ -110,7 +110,7 @@ fn an_ack_of_the_reader_counts_what_it_has_read_as_free() {
     // PSH, after it is read. A window of three segments grants one quick ACK (tcp_incr_quickack).
     let link = wide_link(2_000_000, 5 * MS);
     let mut flow = bulk("reno", Some(60_000));
-    flow["receive_buffer_bytes"] = json!(9000);
+    flow["rmem_bytes"] = json!([4096, 9000, 6 << 20]);
     let trace = Trace::of(&dumbbell("linux-6", 4 * SECOND, &link, json!([flow])));
     let windows: Vec<_> = trace.acks()[..2].iter().map(|a| a.window << 7).collect();
     assert_eq!(windows, [4224, 4352]);
@@ -121,14 +121,11 @@ fn a_receive_buffer_outside_its_range_is_rejected() {
     for buffer in [0, 4095, (1_u64 << 30) + 1] {
         let link = wide_link(1_000_000, MS);
         let mut flow = bulk("reno", None);
-        flow["receive_buffer_bytes"] = json!(buffer);
+        flow["rmem_bytes"] = json!([4096, buffer, 1 << 30]);
         let error = headway_sim::run(&text(&dumbbell("linux-6", SECOND, &link, json!([flow]))))
             .err()
             .expect("out of range");
-        assert!(
-            error.to_string().contains("receive_buffer_bytes"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("rmem_bytes"), "{error}");
     }
 }
 
@@ -350,7 +347,7 @@ fn the_end_of_a_transfer_waits_for_a_small_segment_in_linux_6() {
     // the end of the data (tcp_nagle_test).
     let link = wide_link(100_000_000, 50 * MS);
     let mut flow = bulk("reno", Some(12_000));
-    flow["receive_window_bytes"] = json!(7_500);
+    flow["initial_rwnd_bytes"] = json!(7_500);
     let trace = Trace::of(&dumbbell("linux-6", SECOND, &link, json!([flow])));
     assert_eq!(small_while_small_is_out(&trace), 0);
 }
@@ -466,4 +463,104 @@ fn the_window_of_a_syn_counts_segments_without_timestamps() {
     };
     assert_eq!(windows("linux-6"), [64_240, 65_160, 502]);
     assert_eq!(windows("linux-2.6"), [5840, 5840, 45]);
+}
+
+/// Largest window that a receiver announces, in bytes, and the scale of its SYN-ACK.
+fn largest_window(scenario: &Value) -> (u64, Option<u8>) {
+    let trace = Trace::of(scenario);
+    let scale = trace.window_scale();
+    let most = trace.acks().iter().map(|ack| ack.window).max().unwrap();
+    (u64::from(most) << scale.unwrap_or(0), scale)
+}
+
+#[test]
+fn a_fixed_receive_buffer_does_not_grow() {
+    // sk_setsockopt doubles SO_RCVBUF, and SOCK_RCVBUF_LOCK stops right-sizing. 160/256 of the
+    // buffer are window in linux-6 (tcp_measure_rcv_mss), 3/4 in linux-2.6. The scale is the
+    // smallest with which 16 bits can announce the window of the whole buffer.
+    let link = wide_link(100_000_000, 50 * MS);
+    // The ACK of a packet that is not read yet counts the packet: its 2304 bytes are 1440 of window.
+    let found = [
+        ("linux-6", 65_536_u64),
+        ("linux-2.6", 65_536),
+        ("linux-6", 16_384),
+        ("linux-6", 1 << 20),
+    ]
+    .map(|(stack, rcvbuf)| {
+        let mut flow = bulk("cubic", None);
+        flow["rcvbuf_bytes"] = json!(rcvbuf);
+        largest_window(&dumbbell(stack, 4 * SECOND, &link, json!([flow])))
+    });
+    assert_eq!(
+        found,
+        [
+            (81_920 - 1440, Some(1)),
+            (98_304, Some(1)),
+            (13 * 1448, Some(0)),
+            (1_310_720 - 1440, Some(5)),
+        ]
+    );
+}
+
+#[test]
+fn without_window_scaling_a_window_has_16_bits() {
+    let link = wide_link(100_000_000, 50 * MS);
+    for stack in STACKS {
+        let mut scenario = dumbbell(stack, 4 * SECOND, &link, json!([bulk("cubic", None)]));
+        let (usual, scale) = largest_window(&scenario);
+        assert!(usual > 1 << 20 && scale == Some(7), "{stack}: {usual}");
+        scenario["sysctls"] = json!({"tcp_window_scaling": [0]});
+        let (most, scale) = largest_window(&scenario);
+        assert!(most <= 65_535 && most > 60_000 && scale.is_none(), "{most}");
+    }
+}
+
+#[test]
+fn a_large_maximum_has_a_larger_scale() {
+    // 32 MiB, as many hosts have it for long paths: a scale of 10, and windows beyond 8 MiB
+    let link = wide_link(1_000_000_000, 100 * MS);
+    let mut scenario = dumbbell("linux-6", 6 * SECOND, &link, json!([bulk("cubic", None)]));
+    scenario["sysctls"] = json!({"tcp_rmem": [4096, 131_072, 32 << 20],
+        "tcp_wmem": [4096, 16_384, 64 << 20]});
+    let (most, scale) = largest_window(&scenario);
+    assert_eq!(scale, Some(10));
+    assert!(most > 16 << 20, "{most}");
+}
+
+#[test]
+fn a_setting_that_a_stack_lacks_is_rejected() {
+    let link = wide_link(1_000_000, MS);
+    let mut scenario = dumbbell("linux-2.6", SECOND, &link, json!([bulk("reno", None)]));
+    for (field, settings, said) in [
+        (
+            "sysctls",
+            json!({"tcp_recovery": [1]}),
+            "sysctls.tcp_recovery: the stack linux-2.6",
+        ),
+        (
+            "sysctls",
+            json!({"tcp_sack": [2]}),
+            "sysctls.tcp_sack: 2 is not allowed; a whole",
+        ),
+        (
+            "sysctls",
+            json!({"tcp_sack": []}),
+            "sysctls.tcp_sack:  is not allowed; a whole",
+        ),
+        (
+            "sysctls",
+            json!({"tcp_fack": [1]}),
+            "sysctls.tcp_fack: the simulator does not model",
+        ),
+        (
+            "route_attributes",
+            json!({"initcwnd": [4]}),
+            "route_attributes.initcwnd: the stack",
+        ),
+    ] {
+        scenario[field] = settings;
+        let error = headway_sim::run(&text(&scenario)).err().expect("refused");
+        assert!(error.to_string().contains(said), "{error}");
+        scenario[field] = json!({});
+    }
 }

@@ -13,7 +13,7 @@ const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": startup, "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": startup, "tunables": tunables},
-        "send_buffer_bytes": 4 << 20});
+        "wmem_bytes": [4096, 4 << 20, 4 << 20]});
     for (name, value) in fields.as_object().expect("fields") {
         flow[name] = value.clone();
     }
@@ -65,7 +65,7 @@ fn run(stack: &str, rtt_ms: u64, flow: Value) -> Trace {
 #[test]
 fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
     for stack in STACKS {
-        let window = json!({"receive_window_bytes": 1 << 20});
+        let window = json!({"initial_rwnd_bytes": 1 << 20});
         let trace = run(
             stack,
             100,
@@ -87,7 +87,7 @@ fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
 fn jump_start_sends_data_of_less_than_its_window_if_it_exceeds_the_initial_window() {
     // 30 kB are 21 segments. 20 kB are 14 segments, but 100 kbit/s x 100 ms allows fewer than the
     // initial window of 10.
-    let window = json!({"receive_window_bytes": 1 << 20});
+    let window = json!({"initial_rwnd_bytes": 1 << 20});
     for (bytes, kbps, expected) in [(30_000, 10_000, 21), (20_000, 100, 10), (10_000, 10_000, 7)] {
         let tunables = json!({"js_max_rate_kbps": kbps});
         let trace = run("linux-6", 100, flow("jump-start", bytes, tunables, &window));
@@ -100,7 +100,7 @@ fn original_jump_start_is_limited_only_by_data_and_window() {
     // The limit is the peer's window when the flight is planned. The ACK after the SYN-ACK, with a
     // larger window, arrives too late.
     let mut tunables = json!({"js_max_bytes": 0, "js_max_rate_kbps": 0});
-    let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true});
+    let fields = json!({"initial_rwnd_bytes": 1 << 20, "extra_ack": true});
     let bound = flow("jump-start", 400_000, tunables.clone(), &fields);
     assert_eq!(first_flight(&run("linux-6", 100, bound)).len(), 45);
     tunables["ignore_peer_window"] = json!(1);
@@ -128,11 +128,11 @@ fn mega(fields: &Value, tunables: Value) -> usize {
 fn the_window_of_a_syn_ack_ends_a_first_flight_at_64_kib_and_an_ack_after_it_does_not() {
     let none = json!({});
     assert_eq!(mega(&json!({}), none.clone()), 45); // 65160 bytes
-    let large = json!({"receive_window_bytes": 2 << 20});
+    let large = json!({"initial_rwnd_bytes": 2 << 20});
     // the SYN-ACK's window has 65535 bytes: the last large segment ends with the rest of it
     // (tcp_mss_split_point)
     assert_eq!(mega(&large, none.clone()), 46);
-    let both = json!({"receive_window_bytes": 2 << 20, "extra_ack": true});
+    let both = json!({"initial_rwnd_bytes": 2 << 20, "extra_ack": true});
     assert_eq!(mega(&both, none), 166);
     // section 5.2.4 of the thesis: receivers accept data beyond their advertised window
     assert_eq!(mega(&json!({}), json!({"ignore_peer_window": 1})), 166);
@@ -140,7 +140,7 @@ fn the_window_of_a_syn_ack_ends_a_first_flight_at_64_kib_and_an_ack_after_it_doe
 
 #[test]
 fn mega_start_sends_at_the_rate_that_the_application_sets() {
-    let mut fields = json!({"receive_window_bytes": 2 << 20, "extra_ack": true,
+    let mut fields = json!({"initial_rwnd_bytes": 2 << 20, "extra_ack": true,
         "initial_rate_bps": 4_000_000});
     assert_eq!(mega(&fields, json!({})), 66);
     fields["initial_rate_bps"] = json!(null);
@@ -149,7 +149,7 @@ fn mega_start_sends_at_the_rate_that_the_application_sets() {
 
 #[test]
 fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
-    let fields = json!({"receive_window_bytes": 8_000_000, "extra_ack": true, "delayed_ack": false,
+    let fields = json!({"initial_rwnd_bytes": 8_000_000, "extra_ack": true, "delayed_ack": false,
         "initial_rate_bps": 3_000_000});
     let trace = run(
         "linux-6",
@@ -172,7 +172,7 @@ fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
 
 #[test]
 fn initial_start_sends_its_window_as_a_burst_or_over_a_round_trip() {
-    let window = json!({"receive_window_bytes": 1 << 20});
+    let window = json!({"initial_rwnd_bytes": 1 << 20});
     for stack in STACKS {
         let tunables = json!({"is_window_pkts": 30});
         let trace = run(
@@ -203,7 +203,7 @@ fn after_a_loss_the_window_is_half_of_what_arrived() {
             "jump-start",
             400_000,
             json!({}),
-            &json!({"receive_window_bytes": 1 << 20}),
+            &json!({"initial_rwnd_bytes": 1 << 20}),
         );
         let trace = Trace::of(&dumbbell(stack, 20 * SECOND, &link, json!([one])));
         let n_pacing = first_flight(&trace).len();
@@ -239,7 +239,7 @@ fn an_idle_connection_uses_its_startup_again() {
                 "jump-start",
                 1,
                 json!({"after_idle": after_idle}),
-                &json!({"receive_window_bytes": 1 << 20}),
+                &json!({"initial_rwnd_bytes": 1 << 20}),
             );
             one["app"] = json!({"kind": "vectors", "epochs": epochs});
             let link = wide_link(100_000_000, 50 * MS);
@@ -267,7 +267,7 @@ fn a_server_uses_jump_start_for_its_first_response() {
             "jump-start",
             1,
             json!({}),
-            &json!({"receive_window_bytes": 1 << 20}),
+            &json!({"initial_rwnd_bytes": 1 << 20}),
         );
         one["app"] = json!({"kind": "vectors", "epochs": [(400, 300_000, 0)]});
         let link = wide_link(100_000_000, 50 * MS);
@@ -304,7 +304,7 @@ fn without_timestamps_a_retransmitted_handshake_gives_no_rtt_and_starts_slowly()
 
 #[test]
 fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
-    let fields = json!({"receive_window_bytes": 8_000_000, "extra_ack": true});
+    let fields = json!({"initial_rwnd_bytes": 8_000_000, "extra_ack": true});
     let resume = |saved_rtt_ms: u64| {
         let tunables = json!({"cr_saved_cwnd_pkts": 200, "cr_saved_rtt_us": saved_rtt_ms * 1000});
         run(
@@ -342,7 +342,7 @@ fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
     for stack in STACKS {
         let mut link = wide_link(100_000_000, 50 * MS);
         link["routers"] = crate::common::answering(&json!({"interval_ms": 100}));
-        let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true,
+        let fields = json!({"initial_rwnd_bytes": 1 << 20, "extra_ack": true,
             "data_volume_bytes": 50_000});
         let tunables = json!({"qs_rate_kbps": 10_240, "qs_activation": 2, "qs_fit_data": 0});
         let quick_start = flow("quick-start", 50_000, tunables, &fields);

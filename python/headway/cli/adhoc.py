@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +53,41 @@ def try_out(
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "50 ms",
     buffer: Annotated[str, typer.Option(help="Queue limit: bytes, pkts or BDP.")] = "60000 B",
     loss: Annotated[str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")] = "0",
+    jitter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME[:OPTION=VALUE]...",
+            help="Vary the delay of data packets: 10ms:distribution=normal:correlation=25%.",
+        ),
+    ] = None,
+    burst_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTION=VALUE[:...]",
+            help="Bursty loss of data packets (Gilbert-Elliott): to_bad=1%:to_good=25%.",
+        ),
+    ] = None,
+    policer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE:burst=SIZE[:mark=on]",
+            help="Drop (or mark) data packets beyond a token bucket: 10Mbit/s:burst=64KiB.",
+        ),
+    ] = None,
+    shaper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE:burst=SIZE",
+            help="Queue data packets until a token bucket lets them go: 10Mbit/s:burst=64KiB.",
+        ),
+    ] = None,
+    aggregation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME[:packets=N]",
+            help="Send data packets in frames, one each TIME: 4ms:packets=32.",
+        ),
+    ] = None,
     aqm: Annotated[
         str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
     ] = "drop-tail",
@@ -122,6 +160,20 @@ def try_out(
         int, typer.Option(min=0, help="Seed of the first trial; each further one adds 1.")
     ] = 1,
     stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = "linux-6",
+    sysctl: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set a sysctl of all hosts, for example tcp_sack=0. Repeat for more.",
+        ),
+    ] = None,
+    route: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set an attribute of all hosts' routes, for example initcwnd=20.",
+        ),
+    ] = None,
     backend: BackendName = "sim",
     beside: Annotated[
         str | None,
@@ -196,18 +248,20 @@ def try_out(
     )
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
-    if experiment is not None:
-        _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
-        base = try_experiment.from_file(experiment)
-        if "seed" in given:
-            base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
-    else:
-        _refuse_twice(given, topology)
-        try_options = TryOptions(
-            rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), reverse,
-            topology, flows, control, voip, apart, duration, warmup, stack,
-        )  # fmt: skip
-        base = try_experiment.from_options(try_options, seed, backend)
+    with _warned_once():
+        if experiment is not None:
+            _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
+            base = try_experiment.from_file(experiment)
+            if "seed" in given:
+                base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
+        else:
+            _refuse_twice(given, topology)
+            try_options = TryOptions(
+                rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation, aqm,
+                vary, quick_start, router or (), hop or (), reverse, topology, flows, control,
+                voip, apart, duration, warmup, stack, sysctl or (), route or (),
+            )  # fmt: skip
+            base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
         try_experiment.save(base, save)
     check_trials(base, trials)
@@ -237,6 +291,16 @@ def try_out(
         raise end
 
 
+@contextlib.contextmanager
+def _warned_once() -> Iterator[None]:
+    """Print each warning about the experiment's description as one line on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FutureWarning)
+        yield
+    for line in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"headway: warning: {line}", file=sys.stderr)
+
+
 _SEEDS = 2**63
 
 
@@ -259,11 +323,18 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 
 _OF_TOPOLOGY = (
-    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "reverse",
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "aqm", "vary", "quick_start", "router", "hop", "reverse",
 )  # fmt: skip
 """Options that each set a part of the topology."""
+_OF_ONE_LINK = (
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "vary",
+)  # fmt: skip
+"""Options that ``--hop`` replaces."""
 _PARTS = (
     *_OF_TOPOLOGY, "topology", "flows", "control", "apart", "voip", "duration", "warmup", "stack",
+    "sysctl", "route",
 )  # fmt: skip
 """Options that each set a field of the experiment."""
 
@@ -279,7 +350,7 @@ def _refuse_twice(given: set[str], topology: Path | None) -> None:
     if "topology" in given:
         _refuse(given, _OF_TOPOLOGY, f"{topology} has the topology; change it there")
     if "hop" in given:
-        _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
+        _refuse(given, _OF_ONE_LINK, "give it in each --hop")
         _refuse(given, ("reverse",), "--topology FILE can give a chain's reverse links")
     if "control" in given:
         _refuse(given, ("flows",), "--control is one flow; put it into --flows")

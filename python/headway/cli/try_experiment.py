@@ -45,6 +45,11 @@ class TryOptions:
     rtt: str
     buffer: str
     loss: str
+    jitter: str | None
+    burst_loss: str | None
+    policer: str | None
+    shaper: str | None
+    aggregation: str | None
     aqm: str
     vary: str | None
     quick_start: str | None
@@ -59,6 +64,8 @@ class TryOptions:
     duration: str
     warmup: str
     stack: str
+    sysctls: Sequence[str]
+    route: Sequence[str]
 
 
 def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
@@ -79,6 +86,8 @@ def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment
         "warmup": try_options.warmup,
         "seed": seed,
         "stack": try_options.stack,
+        "sysctls": _settings("sysctl", try_options.sysctls),
+        "route_attributes": _settings("route", try_options.route),
         "start_spread": _START_SPREAD,
         "sample": _sample_every(try_options.duration),
     }
@@ -88,6 +97,14 @@ def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment
         if try_options.topology is not None and str(error).startswith("topology"):
             raise HeadwayError(f"{try_options.topology}: {_shortened(str(error))}") from None
         raise
+
+
+def _settings(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Settings of hosts from NAME=VALUE."""
+    try:
+        return options_of_text(list(texts))
+    except ValueError as error:
+        raise HeadwayError(f"{option}: {error}") from None
 
 
 def _topology(try_options: TryOptions) -> object:
@@ -129,6 +146,11 @@ def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
         "rtt": try_options.rtt,
         "buffer": try_options.buffer,
         "loss": try_options.loss,
+        "jitter": try_options.jitter,
+        "burst_loss": try_options.burst_loss,
+        "policer": try_options.policer,
+        "shaper": try_options.shaper,
+        "aggregation": try_options.aggregation,
         "aqm": try_options.aqm,
         "vary": try_options.vary,
         "quick_start": try_options.quick_start,

@@ -241,7 +241,7 @@ def _limited_first_flight(flow: Flow, digest: FlowDigest) -> str | None:
     if not limits:
         return None
     give = f"; give {':'.join(advice)}" if advice else ""
-    if not advice and flow.receive_window == engine.MAX_WINDOW_BYTES:
+    if not advice and flow.initial_rwnd == engine.MAX_WINDOW_BYTES:
         give = ", the largest window that TCP can announce"
     slowed = ""
     if flight["growth_limited_pkts"] > (1 - _COMPLETE_SHARE) * asked_pkts:
@@ -260,8 +260,8 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
     advised_bytes = _round_up(_FLIGHTS_PER_BUFFER * flight["largest_pkts"] * _MSS_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_WINDOW_BYTES)
     options = []
-    if (flow.receive_window or 0) < advised_bytes:
-        options.append(f"receive_window={_option(advised_bytes)}")
+    if (flow.initial_rwnd or 0) < advised_bytes:
+        options.append(f"initial_rwnd={_option(advised_bytes)}")
     assert flow.control is not None
     if flight["syn_limited_pkts"] and flow.control.startup == "jump-start":
         # By default Jump-Start limits its first flight to the SYN-ACK's receive window.
@@ -274,9 +274,11 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
 def _larger_buffer(flow: Flow, flight: dict[str, float]) -> list[str]:
     advised_bytes = _round_up(_FLIGHTS_PER_BUFFER * flight["largest_pkts"] * _SK_BUFF_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_BUFFER_BYTES)
-    if (flow.send_buffer or 0) >= advised_bytes:
+    own_bytes = 2 * flow.sndbuf if flow.sndbuf else flow.wmem[1] if flow.wmem else 0
+    if own_bytes >= advised_bytes:
         return []
-    return [f"send_buffer={_option(advised_bytes)}"]
+    # the kernel doubles SO_SNDBUF
+    return [f"sndbuf={_option(_round_up(advised_bytes / 2))}"]
 
 
 def _round_up(size_bytes: float) -> int:

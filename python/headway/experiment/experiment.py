@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
@@ -24,9 +24,11 @@ from headway.spec import (
     Time,
     Written,  # noqa: F401 - see Given
     default,
+    default_made_by,
+    shorten,
     within,
 )
-from headway.units import format_time
+from headway.units import NS_PER_S, format_rate, format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -41,6 +43,18 @@ WITHOUT_FRTO = "linux-2.6"
 """The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
 
 
+Settings = Given[dict[str, str], "Mapping[str, str | int]"]
+
+
+def _setting(field: str, name: object, value: object) -> tuple[str, str]:
+    """Name and value of a sysctl or an attribute, as Linux takes them. Raises ValueError."""
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value))
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{name}: {shorten(repr(value))} is not allowed; a number, or text")
+    return engine.host_setting(field, str(name), str(value), [])
+
+
 class Experiment(Spec):
     """The full description of a run. The same experiment gives the same trace, bit for bit.
 
@@ -48,6 +62,11 @@ class Experiment(Spec):
     Metrics use [warmup, duration]; the duration is at most 49 days. Flows without a start begin in
     [0, start_spread), drawn from the seed. Counters are read at the end of the warm-up and of each
     tenth of the rest, and additionally at every ``sample`` interval.
+
+    ``sysctls`` maps names of net.ipv4 to values, such as {"tcp_rmem": "4096 131072 33554432"}, and
+    ``route_attributes`` those of `ip route`, such as {"initcwnd": 20, "rto_min": "50 ms"}. Both
+    apply to all hosts, and an option of a flow overrides them. Names that the simulator does not
+    model are refused.
     """
 
     topology: Annotated[Topology, Field(discriminator="kind")]
@@ -64,6 +83,16 @@ class Experiment(Spec):
     sample: MaybeLength = default(None)
     record: Given[tuple[Record, ...], Sequence[Record]] = default(RECORDS)
     capture: Capture | None = None
+    sysctls: Settings = default_made_by(dict)
+    route_attributes: Settings = default_made_by(dict)
+
+    @field_validator("sysctls", "route_attributes", mode="before")
+    @classmethod
+    def _parse_settings(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{shorten(repr(value))} is not allowed; must map names to values")
+        assert info.field_name is not None
+        return dict(_setting(info.field_name, *pair) for pair in value.items())
 
     @field_validator("flows", mode="before")
     @classmethod
@@ -80,8 +109,21 @@ class Experiment(Spec):
         self._check_parts()
         return self
 
+    def _check_stacks(self) -> None:
+        """Raise ValueError if one of the stacks does not have one of the settings."""
+        stacks = {flow.stack or self.stack for flow in self.flows}
+        stacks |= {flow.relay.stack for flow in self.flows if flow.relay and flow.relay.stack}
+        for field in ("sysctls", "route_attributes"):
+            for name, value in getattr(self, field).items():
+                try:
+                    engine.host_setting(field, name, value, sorted(stacks))
+                except ValueError as error:
+                    raise ValueError(f"{field}: {error}") from None
+
     def _check_parts(self) -> None:
         """Check conditions that concern several fields together; raises ValueError."""
+        if self.sysctls or self.route_attributes:
+            self._check_stacks()
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
         if self.warmup >= self.duration:
@@ -100,6 +142,7 @@ class Experiment(Spec):
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
+            self._check_service(link, where)
             engine.check_routers([router.name for router in link.all_routers()])
         names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
@@ -127,6 +170,22 @@ class Experiment(Spec):
             engine.check_limit(str(link.buffer), link.rate, base_rtt_ns, of)
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
+
+    @staticmethod
+    def _check_service(link: Link, where: str) -> None:
+        """Check the fields that decide when a link sends; raises ValueError."""
+        if link.aggregation is not None and link.vary is not None:
+            raise ValueError(f"aggregation: {where} has vary; such a link cannot send in frames")
+        if link.aggregation is not None and link.aggregation.interval * link.rate < 8 * NS_PER_S:
+            raise ValueError(
+                f"aggregation.interval: {format_time(link.aggregation.interval)} is not allowed; "
+                f"a time in which {where} sends at least a byte"
+            )
+        if link.shaper is not None and link.vary is None and link.shaper.rate > link.rate:
+            raise ValueError(
+                f"shaper.rate: {format_rate(link.shaper.rate)} is not allowed; "
+                f"at most the rate of {where}, {format_rate(link.rate)}"
+            )
 
     @staticmethod
     def _check_hops(where: str, flow: Flow, hops: int) -> None:
@@ -190,7 +249,7 @@ class Experiment(Spec):
                 "a capture cannot distinguish the connections of one pair"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
-        path_ns += max(sum(link.delay + link.reorder_delay for link in route) for route in routes)
+        path_ns += max(sum(link.largest_delay_ns() for link in route) for route in routes)
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "

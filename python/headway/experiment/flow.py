@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -27,6 +28,7 @@ from headway.registry import registry
 from headway.spec import (
     Given,
     MaybeLength,
+    MaybeMemory,
     MaybeRate,
     MaybeSize,
     MaybeTime,
@@ -41,8 +43,11 @@ from headway.spec import (
 if TYPE_CHECKING:
     from headway._engine import FlowFields
 
-_BUFFER = within(
-    engine.MIN_BUFFER_BYTES, engine.MAX_BUFFER_BYTES, units.format_size, "4096 B to 1 GiB"
+_SOCKET_OPTION = within(
+    engine.MIN_SOCKET_OPTION_BYTES,
+    engine.MAX_SOCKET_OPTION_BYTES,
+    units.format_size,
+    "2048 B to 512 MiB",
 )
 _LONGEST_NAME = engine.MAX_NAME_CHARS
 _WINDOW = within(engine.MIN_WINDOW_BYTES, engine.MAX_WINDOW_BYTES, units.format_size)
@@ -109,14 +114,17 @@ class Flow(Spec):
     names or as "a-b-c"; None is the shortest route. ``stack`` is the TCP stack of both hosts; None
     is the experiment's.
 
-    Buffers of both hosts: ``receive_buffer``, 4096 B to 1 GiB, is used from the start (Linux: the
-    default of tcp_rmem); None is the stack's, which grows. ``send_buffer``, 4096 B to 1 GiB,
-    includes Linux's overhead per packet, and writers wait for room in it; None grows with cwnd up
-    to 4 MiB, and never blocks with ``linux-2.6``. ``receive_window``, 2920 B to 8 MiB, is announced
-    from the start. With ``extra_ack`` the responder announces it again right after its SYN-ACK,
-    whose own window is at most 65535 bytes. The receiver of a bulk transfer reads at once, or data
-    at ``read_rate``, or at most ``read_size`` every ``read_interval``, beginning one interval after
-    the connection opened.
+    Buffers of both hosts, as in Linux. ``rcvbuf`` and ``sndbuf``, 2048 B to 512 MiB, are the values
+    of SO_RCVBUF and SO_SNDBUF: the kernel doubles them, and the buffers do not grow, so ``rcvbuf``
+    limits the receive window. ``rmem`` and ``wmem`` are the minimum, default and maximum of
+    tcp_rmem and tcp_wmem, each 4096 B to 1 GiB: the buffers begin with the default and grow up to
+    the maximum. The minimum has no effect, because hosts are not short of memory. Writers wait for
+    room in the send buffer, with ``linux-2.6`` only if ``wmem`` or ``sndbuf`` is set.
+    ``initial_rwnd``, 2920 B to 8 MiB, is the receive window at the start, which grows with the
+    buffer; the default of ``rmem`` is raised to twice this if ``rmem`` is None. With ``extra_ack``
+    the responder announces it again right after its SYN-ACK, whose own window is at most 65535
+    bytes. The receiver of a bulk transfer reads at once, or data at ``read_rate``, or at most
+    ``read_size`` every ``read_interval``, beginning one interval after the connection opened.
 
     Hints of the application: ``initial_rate`` is the rate to start with, in IP bits per second, and
     ``data_volume`` the volume that will follow. The application sets both before it sends, and
@@ -149,12 +157,14 @@ class Flow(Spec):
     frto: bool | None = None
     nodelay: bool = False
     stack: str | None = None
-    receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
-    send_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
+    rcvbuf: Annotated[MaybeSize, _SOCKET_OPTION] = default(None)
+    sndbuf: Annotated[MaybeSize, _SOCKET_OPTION] = default(None)
+    rmem: MaybeMemory = default(None)
+    wmem: MaybeMemory = default(None)
     read_rate: MaybeRate = default(None)
     read_size: MaybeSize = default(None)
     read_interval: MaybeLength = default(None)
-    receive_window: Annotated[MaybeSize, _WINDOW] = default(None)
+    initial_rwnd: Annotated[MaybeSize, _WINDOW] = default(None)
     extra_ack: bool = False
     initial_rate: MaybeRate = default(None)
     data_volume: MaybeSize = default(None)
@@ -174,6 +184,14 @@ class Flow(Spec):
     route: Given[str | None, str | Sequence[str] | None] = default(None)
     reverse_route: Given[str | None, str | Sequence[str] | None] = default(None)
     relay: Given[Relay | None, Relay | Mapping[str, Any] | int | None] = default(None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_options(cls, value: Any) -> Any:
+        """Convert options with former names; runs after ``_parse_text``."""
+        if isinstance(value, dict) and not value.keys().isdisjoint(engine.RENAMED_OPTIONS):
+            return _renamed(value)
+        return value
 
     @model_validator(mode="before")
     @classmethod
@@ -295,6 +313,29 @@ class Flow(Spec):
     def is_tcp(self) -> bool:
         """Whether this flow is a TCP connection."""
         return self.control is not None
+
+
+def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields with present names; warns of each former name. Raises ValueError."""
+    made = {name: value for name, value in fields.items() if name not in engine.RENAMED_OPTIONS}
+    for old in engine.RENAMED_OPTIONS:
+        written = fields.get(old)
+        if written is None:
+            continue
+        try:
+            if not isinstance(written, str):
+                units.parse_size(written)  # always raises: a number without a unit, or no size
+            new, value = engine.renamed_option(old, str(written)) or (old, written)
+        except ValueError as error:
+            raise ValueError(f"{old}: {error}") from None
+        if made.get(new) is not None:
+            raise ValueError(f"{old}: cannot be used with {new}; leave {old} out")
+        made[new] = value
+        short = value.replace(" ", "")
+        warnings.warn(
+            f"{old} has another name since 0.2; write {new}={short}", FutureWarning, stacklevel=2
+        )
+    return made
 
 
 FLOW_OPTIONS = engine.FLOW_OPTIONS

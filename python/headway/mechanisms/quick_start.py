@@ -51,7 +51,7 @@ def check(experiment: Experiment, hosts: int) -> None:
         raise HeadwayError(
             "kernel backend: quick_start: the router is at the device of the only host that sends "
             "into its link, so flows may not differ in delay, sack, timestamps, delayed_ack, "
-            "receive_buffer, send_buffer, receive_window, willing_rate or ecn"
+            "rmem, wmem, initial_rwnd, willing_rate or ecn"
         )
     without = any(link.quick_start is None for link in gateway.links(experiment))
     if without and requesters(experiment):

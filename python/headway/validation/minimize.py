@@ -27,8 +27,9 @@ _DUMBBELL = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts")
 _LINK = Link(rate="1 Mbit/s", delay="1 ms", buffer="2 pkts")
 _KEPT_OF_PATH = ("kind", "rate", "rtt", "delay", "buffer", "access_rate", "access_delay")
 _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
-_ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
-            "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
+_ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "rcvbuf", "sndbuf", "rmem",
+            "wmem", "initial_rwnd", "read_size", "read_interval", "initial_rate",
+            "loss")  # fmt: skip
 _LEAST_BYTES = 20_000
 """The smallest size to which a transfer is reduced."""
 
@@ -166,10 +167,13 @@ def _round(value: Any, name: str = "") -> Any:
 
 
 def _round_text(value: Any) -> Any:
-    """A quantity rounded to one significant digit."""
+    """A quantity, or the sizes of a buffer, rounded to one significant digit."""
     if isinstance(value, float):
         return float(f"{value:.0e}")
     match = _QUANTITY.match(value) if isinstance(value, str) else None
+    if match is None and isinstance(value, str) and value.count("/") == 2:
+        least, *sizes = value.split("/")
+        return "/".join([least, *map(_round_text, sizes)])
     if match is None:
         return value
     number = f"{float(f'{float(match[1]):.0e}'):.10f}".rstrip("0").rstrip(".")

@@ -63,9 +63,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "frto": ("off",),
     "nodelay": ("on",),
     "read": ("rate", "portions"),
-    "send_buffer": ("4-16KiB", "16-64KiB", "64-512KiB"),
-    "receive_buffer": ("4-16KiB", "16-64KiB", "64-512KiB"),
-    "receive_window": ("to 64kB", "64kB-8MiB"),
+    "wmem": ("4-16KiB", "16-64KiB", "64-512KiB"),
+    "rmem": ("4-16KiB", "16-64KiB", "64-512KiB"),
+    "initial_rwnd": ("to 64kB", "64kB-8MiB"),
     "initial_rate": ("given",),
     "data_volume": ("given",),
     "announces": ("all", "first"),
@@ -87,6 +87,7 @@ _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-s
 _MOST_OPTIONS = 6
 _CANDIDATES, _TRIED = 20, 12
 _MSS_BYTES, PACKET_BYTES = 1448, 1500
+_MOST_RECEIVE_BYTES = 6 << 20
 _FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
 _LONGEST_S = 60
 _MOST_QUEUE_BYTES = 64_000_000
@@ -455,14 +456,15 @@ def _options(settings: Mapping[str, str], path: _Path, draws: Draws) -> dict[str
     """The fields of the first flow, except those of its application."""
     flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
     flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
-    for name in ("send_buffer", "receive_buffer"):
+    for name, most in (("wmem", 0), ("rmem", _MOST_RECEIVE_BYTES)):
         if name in settings:
-            flow[name] = f"{rounded(_within(settings[name], draws))} B"
-    match settings.get("receive_window"):
+            size = rounded(_within(settings[name], draws))
+            flow[name] = f"4096 B/{size} B/{max(size, most)} B"
+    match settings.get("initial_rwnd"):
         case "to 64kB":
-            flow["receive_window"] = f"{rounded(draws.between(3000, 65_000))} B"
+            flow["initial_rwnd"] = f"{rounded(draws.between(3000, 65_000))} B"
         case "64kB-8MiB":
-            flow["receive_window"] = f"{rounded(draws.between(66_000, 8_000_000))} B"
+            flow["initial_rwnd"] = f"{rounded(draws.between(66_000, 8_000_000))} B"
     if "ecn" in settings:
         flow["ecn"] = settings["ecn"] if settings["ecn"] in ("off", "on/off") else "on"
     if settings.get("startup") == "quick-start" and draws.chance(0.5):
@@ -513,8 +515,8 @@ def _further_flows(
             main["control"] if number_of_flow % 2 == 0 or needs_router else {"name": other}
         )
         if one_host:
-            same = ("sack", "timestamps", "delayed_ack", "frto", "send_buffer", "receive_buffer",
-                    "receive_window", "ecn", "willing_rate")  # fmt: skip
+            same = ("sack", "timestamps", "delayed_ack", "frto", "wmem", "rmem",
+                    "initial_rwnd", "ecn", "willing_rate")  # fmt: skip
             flow |= {name: main[name] for name in same if name in main}
         elif apart:
             flow["delay"] = f"{rounded(path.rtt_us * draws.between(0.1, 1))} us"
@@ -592,9 +594,7 @@ class _Transfer:
 def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
     """The rate of the first flow that link, windows, buffers, reader and random loss allow."""
     windows = [
-        int(flow[name].split()[0]) / (1 if name == "receive_window" else 2)
-        for name in ("send_buffer", "receive_buffer")
-        if name in flow
+        int(flow[name].split("/")[1].split()[0]) / 2 for name in ("wmem", "rmem") if name in flow
     ]
     bounds = [float(path.rate_bps)]
     bounds += [max(window, 2 * _MSS_BYTES) * 8 / path.rtt_s for window in windows]

@@ -59,7 +59,7 @@ fn scenario_name(option: &str, kind: Kind) -> String {
     let unit = match kind {
         Kind::Rate => "_bps",
         Kind::Time | Kind::Length => "_ns",
-        Kind::Size(..) => "_bytes",
+        Kind::Size(..) | Kind::Memory => "_bytes",
         _ => "",
     };
     match option {
@@ -123,6 +123,7 @@ pub(super) fn flow(
                 json!([opener, responder])
             }
             (_, Value::Number(number)) => number.into(),
+            (_, Value::Sizes(sizes)) => json!(sizes),
             (_, Value::Switch(on)) => on.into(),
             (_, Value::Text(text)) => text.into(),
         };

@@ -6,6 +6,7 @@
 //! each value. It does not check relations between fields, because the typed models have checked
 //! them.
 
+mod effects;
 mod fields;
 mod flow;
 mod link;
@@ -20,10 +21,12 @@ use serde_json::{json, Map, Value as Json};
 use crate::algorithm::Known;
 use crate::flow::{Kind, Value};
 use crate::graph::Routes;
+use crate::host::{Table, OF_ROUTES, OF_SYSCTLS};
 use crate::start;
 use crate::text::{shorten, Refused};
 use fields::Fields;
 
+pub use effects::{effect_of_text, lowered_effect, EFFECT_NAMES};
 pub use flow::{flow_name, VOIP};
 pub use link::MIRRORED;
 pub use topology::{topology, Shape, Topology};
@@ -33,7 +36,7 @@ pub const BATCHES: u64 = 10;
 /// Tables that a trace can have.
 pub const RECORDS: [&str; 4] = ["flows", "queue", "udp", "drops"];
 const STACK: &str = "linux-6";
-const WHOLE: [&str; 10] = [
+const WHOLE: [&str; 12] = [
     "topology",
     "flows",
     "duration",
@@ -44,6 +47,8 @@ const WHOLE: [&str; 10] = [
     "sample",
     "record",
     "capture",
+    OF_SYSCTLS.field,
+    OF_ROUTES.field,
 ];
 
 /// The requested output of a run, which is not part of the experiment.
@@ -110,6 +115,11 @@ pub fn scenario<'a>(
     });
     if let Some(capture) = fields.get("capture") {
         world["capture"] = captured(capture)?;
+    }
+    for table in [OF_SYSCTLS, OF_ROUTES] {
+        if let Some(written) = fields.get(table.field) {
+            world[table.field] = settings(written, table)?;
+        }
     }
     if let Some(digest_at_ns) = outputs.digest_at_ns {
         world["digest_at_ns"] = digest_at_ns.into();
@@ -242,6 +252,17 @@ fn record(fields: &Fields<'_>) -> Result<Json, Refused> {
         .map(|name| ((*name).to_owned(), is_kept(name).into()))
         .collect::<Map<_, Json>>()
         .into())
+}
+
+/// Converts settings of hosts, each to a list of numbers.
+fn settings(written: &Json, table: Table) -> Result<Json, Refused> {
+    let at = |e: Refused| Refused::new(format!("{}.{e}", table.field));
+    let mut all = Map::new();
+    for (name, value) in fields::tunables(written, table.field)? {
+        let (setting, numbers) = table.parse(name, &value).map_err(at)?;
+        all.insert(setting.name.into(), numbers.into());
+    }
+    Ok(all.into())
 }
 
 fn captured(written: &Json) -> Result<Json, Refused> {

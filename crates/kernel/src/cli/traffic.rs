@@ -86,6 +86,29 @@ struct Socket {
     /// Send small segments at once (TCP_NODELAY).
     #[arg(long)]
     nodelay: bool,
+    #[command(flatten)]
+    buffers: Buffers,
+}
+
+/// Sizes of the socket's buffers, which then do not grow. The kernel doubles them. For root, the
+/// sysctls net.core.rmem_max and wmem_max do not limit them.
+#[derive(Debug, Args)]
+struct Buffers {
+    /// Size of the receive buffer in bytes (SO_RCVBUF) [default: as tcp_rmem].
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 29))]
+    rcvbuf: Option<u32>,
+    /// Size of the send buffer in bytes (SO_SNDBUF) [default: as tcp_wmem].
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 29))]
+    sndbuf: Option<u32>,
+}
+
+impl From<Buffers> for traffic::Buffers {
+    fn from(buffers: Buffers) -> Self {
+        Self {
+            receive_bytes: buffers.rcvbuf,
+            send_bytes: buffers.sndbuf,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -128,6 +151,8 @@ struct Receive {
 struct BulkReceive {
     #[command(flatten)]
     receive: Receive,
+    #[command(flatten)]
+    buffers: Buffers,
     /// Read the received data at this rate in bit/s [default: as it arrives].
     #[arg(long, value_name = "BPS", conflicts_with = "read_bytes",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -261,6 +286,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
             to: a.to,
             control: known(a.socket.control)?,
             nodelay: a.socket.nodelay,
+            buffers: a.socket.buffers.into(),
             hints: a.hints.into(),
             bytes: a.bytes,
             start_ns: a.start.unwrap_or_else(now_ns),
@@ -271,6 +297,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
             let task = traffic::BulkReceive {
                 listen: a.receive.listen,
                 reading: a.reading(),
+                buffers: a.buffers.into(),
                 out: a.receive.out,
                 end_ns: a.receive.end,
             };
@@ -313,6 +340,7 @@ fn exchange_task(a: VectorsEnd) -> Result<traffic::ExchangeTask, Failure> {
         address: a.address,
         control: known(a.socket.control)?,
         nodelay: a.socket.nodelay,
+        buffers: a.socket.buffers.into(),
         hints: a.hints.into(),
         exchanges,
         start_ns: a.start.unwrap_or_else(now_ns),
@@ -340,6 +368,7 @@ fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
         address: a.address,
         control: known(a.socket.control)?,
         nodelay: a.socket.nodelay,
+        buffers: a.socket.buffers.into(),
         message_bytes: a.bytes,
         mean_interval_ns: a.mean_interval_ns,
         seed: a.seed,

@@ -11,7 +11,7 @@ use super::reader::{Calls, Reading};
 use super::records::Records;
 use super::socket::{
     accept_until, connect_until, drained_until, listen, readable_until, reset_on_close, tcp_info,
-    writable_until, Hints, TcpInfo, TcpOptions,
+    writable_until, Buffers, Hints, TcpInfo, TcpOptions,
 };
 use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
@@ -31,6 +31,8 @@ pub struct BulkSend {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// Sizes of the socket's buffers.
+    pub buffers: Buffers,
     /// Hints that are set before the connection opens.
     pub hints: Hints,
     /// Number of bytes to send; None: send until `stop_ns`.
@@ -70,6 +72,7 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, Failure> {
     let options = TcpOptions {
         control: task.control.as_deref(),
         nodelay: task.nodelay,
+        buffers: task.buffers,
         hints: task.hints,
     };
     sleep_until(task.start_ns.min(task.end_ns));
@@ -128,6 +131,8 @@ pub struct BulkReceive {
     pub listen: SocketAddrV4,
     /// How it reads.
     pub reading: Reading,
+    /// Sizes of the socket's buffers.
+    pub buffers: Buffers,
     /// File of rows (time ns, bytes received since the start).
     pub out: Option<PathBuf>,
     /// When to give up and close the connection.
@@ -155,6 +160,7 @@ pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived,
     let options = TcpOptions {
         control: None,
         nodelay: false,
+        buffers: task.buffers,
         hints: Hints::default(),
     };
     let listener = listen(task.listen, options)?;
@@ -271,6 +277,7 @@ mod tests {
                 let task = BulkReceive {
                     listen: address,
                     reading: Reading::Eager,
+                    buffers: Buffers::default(),
                     out: Some(out),
                     end_ns,
                 };
@@ -282,6 +289,7 @@ mod tests {
             to: address,
             control: None,
             nodelay: false,
+            buffers: Buffers::default(),
             hints: Hints::default(),
             bytes: Some(1_000_001),
             start_ns: 0,

@@ -22,7 +22,7 @@ pub use exchanges::{
 };
 pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
 pub use reader::Reading;
-pub use socket::Hints;
+pub use socket::{Buffers, Hints};
 
 /// Size of a chunk: the bytes that one read, or one part of a write, transfers.
 const CHUNK_BYTES: usize = 64 * 1024;

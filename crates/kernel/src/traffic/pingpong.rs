@@ -13,7 +13,7 @@ use super::exchanges::ExchangeResults;
 use super::records::Records;
 use super::socket::{
     accept_until, connect_until, drained_until, listen, ready_until, reset_on_close, tcp_info,
-    Hints, TcpOptions,
+    Buffers, Hints, TcpOptions,
 };
 use super::CHUNK_BYTES;
 use crate::error::{Attempt, Failure};
@@ -28,6 +28,8 @@ pub struct Pingpong {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// Sizes of the socket's buffers.
+    pub buffers: Buffers,
     /// Size of a message and of its echo.
     pub message_bytes: u64,
     /// Mean interval between two messages.
@@ -124,6 +126,7 @@ impl Pingpong {
         TcpOptions {
             control: self.control.as_deref(),
             nodelay: self.nodelay,
+            buffers: self.buffers,
             hints: Hints::default(),
         }
     }
@@ -238,6 +241,7 @@ mod tests {
             address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 47_314),
             control: None,
             nodelay: true,
+            buffers: Buffers::default(),
             message_bytes: 100_000,
             mean_interval_ns: 10_000_000,
             seed: 7,

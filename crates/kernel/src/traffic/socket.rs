@@ -26,6 +26,41 @@ pub struct Hints {
     pub deadline_ns: Option<u64>,
 }
 
+/// Sizes of a socket's buffers, which then do not grow; None: the kernel's rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// SO_RCVBUF.
+    pub receive_bytes: Option<u32>,
+    /// SO_SNDBUF.
+    pub send_bytes: Option<u32>,
+}
+
+impl Buffers {
+    /// Sets the sizes. For root, the limits net.core.rmem_max and wmem_max do not apply.
+    fn set(self, socket: RawFd) -> Result<(), Failure> {
+        for (for_root, for_all, name, bytes) in [
+            (
+                libc::SO_RCVBUFFORCE,
+                libc::SO_RCVBUF,
+                "SO_RCVBUF",
+                self.receive_bytes,
+            ),
+            (
+                libc::SO_SNDBUFFORCE,
+                libc::SO_SNDBUF,
+                "SO_SNDBUF",
+                self.send_bytes,
+            ),
+        ] {
+            let Some(bytes) = bytes else { continue };
+            set(&socket, libc::SOL_SOCKET, for_root, &bytes)
+                .or_else(|_| set(&socket, libc::SOL_SOCKET, for_all, &bytes))
+                .attempt(format_args!("set {name} to {bytes}"))?;
+        }
+        Ok(())
+    }
+}
+
 /// Options of a TCP connection that are set before it opens.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions<'a> {
@@ -33,6 +68,8 @@ pub struct TcpOptions<'a> {
     pub control: Option<&'a str>,
     /// Whether small segments are sent at once (TCP_NODELAY).
     pub nodelay: bool,
+    /// Sizes of the buffers.
+    pub buffers: Buffers,
     /// Hints for the kernel, if it accepts hints.
     pub hints: Hints,
 }
@@ -96,6 +133,7 @@ fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
         if let Some(name) = options.control {
             set_control(socket, name)?;
         }
+        options.buffers.set(socket)?;
         set_hints(socket, options.hints)?;
         set(
             &socket,
@@ -412,6 +450,7 @@ mod tests {
         let options = TcpOptions {
             control: None,
             nodelay: true,
+            buffers: Buffers::default(),
             hints: Hints::default(),
         };
         let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), options).unwrap();
@@ -438,6 +477,47 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_doubles_the_sizes_of_buffers_and_accepted_connections_inherit_them() {
+        let buffers = Buffers {
+            receive_bytes: Some(8192),
+            send_bytes: Some(16_384),
+        };
+        let options = TcpOptions {
+            control: None,
+            nodelay: false,
+            buffers,
+            hints: Hints::default(),
+        };
+        let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), options).unwrap();
+        let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            panic!("IPv4")
+        };
+        let end_ns = now_ns() + 5_000_000_000;
+        let client = connect_until(address, options, end_ns).unwrap().unwrap();
+        let server = accept_until(&listener, end_ns).unwrap().expect("connects");
+        for socket in [client, server] {
+            let size = |option| {
+                let mut bytes: libc::c_int = 0;
+                let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+                // SAFETY: the pointers are those of an int and its size.
+                let result = unsafe {
+                    libc::getsockopt(
+                        socket.as_raw_fd(),
+                        libc::SOL_SOCKET,
+                        option,
+                        std::ptr::from_mut(&mut bytes).cast(),
+                        &mut length,
+                    )
+                };
+                assert_eq!(result, 0);
+                bytes
+            };
+            assert_eq!(size(libc::SO_RCVBUF), 16_384);
+            assert_eq!(size(libc::SO_SNDBUF), 32_768);
+        }
+    }
+
+    #[test]
     fn fields_an_older_kernel_does_not_have_are_unknown() {
         let raw = tcp_info::read(&[1; size_of::<tcp_info>()]).unwrap();
         let info = TcpInfo::of(&raw, 104);
@@ -450,6 +530,7 @@ mod tests {
         let options = TcpOptions {
             control: Some("hw_no_such"),
             nodelay: false,
+            buffers: Buffers::default(),
             hints: Hints::default(),
         };
         let peer = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
@@ -463,6 +544,7 @@ mod tests {
         let options = TcpOptions {
             control: None,
             nodelay: false,
+            buffers: Buffers::default(),
             hints: Hints::default(),
         };
         let peer = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);

@@ -7,7 +7,6 @@
 use crate::net::packet::{about, flags, Headers, Packet, Sacks};
 use crate::net::topology::Built;
 use crate::rng::{stream, Purpose};
-use crate::scenario::limits::WINDOW_SHIFT;
 use crate::scenario::{bad, Capture, ScenarioError};
 use headway_algorithms::header::numbered;
 use headway_algorithms::Fields;
@@ -34,6 +33,8 @@ pub(crate) struct Tap {
     /// Whether packets are captured at hosts: interface 0 for openers, 1 for responders.
     at_hosts: bool,
     seed: u64,
+    /// Window scale of each flow's hosts; None: their SYNs have no window scale option.
+    pub scales: Vec<Option<u8>>,
     writer: Writer<Vec<u8>>,
     packets: Vec<CapturedPacket>,
     snaplen_bytes: u32,
@@ -89,6 +90,7 @@ impl Tap {
             leaving,
             at_hosts: capture.link == HOSTS,
             seed,
+            scales: vec![],
             writer,
             packets: vec![],
             snaplen_bytes: capture.snaplen_bytes,
@@ -177,7 +179,9 @@ impl Tap {
         let mut buffer = Vec::new();
         for (time_ns, interface, whole) in self.packets.drain(..ready) {
             self.file_bytes -= Tap::kept_bytes(self.snaplen_bytes, &whole.0);
-            write_packet(&mut buffer, &whole, self.seed, self.written as u16);
+            let scale = self.scales[whole.0.flow as usize];
+            let number = self.written as u16;
+            write_packet(&mut buffer, &whole, self.seed, scale, number);
             self.written += 1;
             self.writer
                 .write_packet(interface, time_ns, &buffer, None)
@@ -192,7 +196,7 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 }
 
 /// Writes a packet's bytes as they would be on the wire.
-fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, number: u16) {
+fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<u8>, number: u16) {
     let (packet, _, headers) = whole;
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
@@ -245,7 +249,7 @@ fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, number: u16) {
             },
         )
     } else {
-        let tcp = tcp_header(whole, seed, (from_port, to_port));
+        let tcp = tcp_header(whole, seed, scale, (from_port, to_port));
         let offset_bytes = packet.seq.saturating_sub(1);
         build_tcp(
             out,
@@ -273,7 +277,12 @@ fn on_wire(number: u8, fields: &Fields) -> Vec<u8> {
         .emit(fields)
 }
 
-fn tcp_header((packet, sacks, headers): &FullPacket, seed: u64, ports: (u16, u16)) -> TcpRepr {
+fn tcp_header(
+    (packet, sacks, headers): &FullPacket,
+    seed: u64,
+    scale: Option<u8>,
+    ports: (u16, u16),
+) -> TcpRepr {
     let (source_port, destination_port) = ports;
     let own = initial_sequence(seed, packet.route);
     let peer = initial_sequence(seed, packet.route ^ 1);
@@ -300,10 +309,10 @@ fn tcp_header((packet, sacks, headers): &FullPacket, seed: u64, ports: (u16, u16
                     echo_reply: packet.ts_ecr_ms,
                 })?;
             }
-            options.push_no_operation()?;
-            options.push(&WindowScale {
-                shift: WINDOW_SHIFT,
-            })?;
+            if let Some(shift) = scale {
+                options.push_no_operation()?;
+                options.push(&WindowScale { shift })?;
+            }
             return Ok(());
         }
         if packet.ts_val_ms != 0 {
@@ -332,7 +341,7 @@ fn tcp_header((packet, sacks, headers): &FullPacket, seed: u64, ports: (u16, u16
     let window = if syn {
         packet.window_bytes
     } else {
-        packet.window_bytes >> WINDOW_SHIFT
+        packet.window_bytes >> scale.unwrap_or(0)
     };
     TcpRepr {
         source_port,

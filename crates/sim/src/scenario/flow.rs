@@ -2,10 +2,11 @@
 
 use super::limits::{
     bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
-    SOCKET_BUFFER_BYTES,
+    SOCKET_OPTION_BYTES,
 };
 use super::topology::{Routes, Topology};
 use super::App;
+use headway_experiment::host::{check_memory, Memory};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -32,10 +33,22 @@ pub struct Flow {
     /// Whether ACKs are delayed. If not, every segment is acknowledged immediately.
     #[serde(default = "yes")]
     pub delayed_ack: bool,
-    /// Initial size of the receive buffer of both ends (the default of tcp_rmem); absent: the stack
-    /// profile's.
+    /// SO_RCVBUF of both ends. The kernel doubles it, and the buffer does not grow. Absent: the
+    /// buffer grows.
     #[serde(default)]
-    pub receive_buffer_bytes: Option<u64>,
+    pub rcvbuf_bytes: Option<u64>,
+    /// SO_SNDBUF of both ends. The kernel doubles it, and the buffer does not grow. Absent: the
+    /// buffer grows with cwnd.
+    #[serde(default)]
+    pub sndbuf_bytes: Option<u64>,
+    /// Minimum, default and maximum of the receive buffers of both ends (tcp_rmem); absent: those
+    /// of the sysctl, or the stack profile's.
+    #[serde(default)]
+    pub rmem_bytes: Option<Memory>,
+    /// Minimum, default and maximum of the send buffers of both ends (tcp_wmem); absent: those of
+    /// the sysctl, or the stack profile's.
+    #[serde(default)]
+    pub wmem_bytes: Option<Memory>,
     /// ECN setting of the end that opens the connection, then of the other end; absent: the stack
     /// profile's.
     #[serde(default)]
@@ -43,10 +56,6 @@ pub struct Flow {
     /// F-RTO of both ends (tcp_frto); absent: on with linux-6. linux-2.6 does not have F-RTO.
     #[serde(default)]
     pub frto: Option<bool>,
-    /// Send buffer of both ends, including the overhead of sk_buffs, as SO_SNDBUF sets it; absent:
-    /// it grows with cwnd as in Linux.
-    #[serde(default)]
-    pub send_buffer_bytes: Option<u64>,
     /// Rate at which the receiving application of a bulk transfer reads, in bits of application
     /// data per second. If this and `read_bytes` are absent, the application reads immediately.
     #[serde(default)]
@@ -74,9 +83,9 @@ pub struct Flow {
     /// bulk transfer: time from its start within which the transfer should be complete.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
-    /// Initial receive window of both ends; absent: the stack profile's.
+    /// Receive window of both ends at the start, which grows; absent: the stack profile's.
     #[serde(default)]
-    pub receive_window_bytes: Option<u64>,
+    pub initial_rwnd_bytes: Option<u64>,
     /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     #[serde(default)]
     pub extra_ack: bool,
@@ -194,21 +203,7 @@ impl Flow {
                 ));
             }
         }
-        if let Some(bytes) = self.receive_buffer_bytes {
-            if !SOCKET_BUFFER_BYTES.contains(&bytes) {
-                return Err(bad(
-                    &format!("{field}.receive_buffer_bytes"),
-                    bytes,
-                    "4096 bytes to 1 GiB",
-                ));
-            }
-        }
-        if let Some(bytes) = self.send_buffer_bytes {
-            if !SOCKET_BUFFER_BYTES.contains(&bytes) {
-                let field = format!("{field}.send_buffer_bytes");
-                return Err(bad(&field, bytes, "4096 bytes to 1 GiB"));
-            }
-        }
+        self.check_buffers(field)?;
         if let Some(rate_bps) = self.initial_rate_bps {
             check_rate(&format!("{field}.initial_rate_bps"), rate_bps)?;
         }
@@ -226,9 +221,9 @@ impl Flow {
                 return Err(bad(&field, time_ns, allowed));
             }
         }
-        if let Some(bytes) = self.receive_window_bytes {
+        if let Some(bytes) = self.initial_rwnd_bytes {
             if !(MIN_WINDOW_BYTES..=MAX_WINDOW_BYTES).contains(&bytes) {
-                let field = format!("{field}.receive_window_bytes");
+                let field = format!("{field}.initial_rwnd_bytes");
                 let allowed = format!("{MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES} bytes");
                 return Err(bad(&field, bytes, &allowed));
             }
@@ -250,6 +245,28 @@ impl Flow {
             (false, None) => Err(bad(&field, "null", "TCP flows need a control")),
             _ => self.app.spec().check(&app),
         }
+    }
+
+    fn check_buffers(&self, field: &str) -> Result<(), ScenarioError> {
+        for (name, bytes) in [
+            ("rcvbuf_bytes", self.rcvbuf_bytes),
+            ("sndbuf_bytes", self.sndbuf_bytes),
+        ] {
+            let (least, most) = SOCKET_OPTION_BYTES;
+            if let Some(bytes) = bytes.filter(|bytes| !(least..=most).contains(bytes)) {
+                let allowed = format!("{least} bytes to 512 MiB");
+                return Err(bad(&format!("{field}.{name}"), bytes, &allowed));
+            }
+        }
+        for (name, memory) in [
+            ("rmem_bytes", self.rmem_bytes),
+            ("wmem_bytes", self.wmem_bytes),
+        ] {
+            if let Some(sizes) = memory {
+                check_memory(sizes).map_err(|e| ScenarioError(format!("{field}.{name}: {e}")))?;
+            }
+        }
+        Ok(())
     }
 
     fn check_reader(&self, field: &str) -> Result<(), ScenarioError> {

@@ -1,9 +1,8 @@
 //! Limits of a scenario's values, its errors, and defaults.
 
-use headway_experiment::limits::BUFFER_BYTES;
 pub(super) use headway_experiment::limits::{
     MAX_BYTES, MAX_DURATION_NS, MAX_MESSAGE_BYTES, MAX_RATE_BPS, MAX_SESSION_DELAY_NS, MAX_TIME_NS,
-    MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
+    MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, SOCKET_OPTION_BYTES,
 };
 
 /// Why a scenario cannot run: one line that names the field, the value and what is allowed.
@@ -26,15 +25,6 @@ pub(crate) fn bad(field: &str, value: impl std::fmt::Display, allowed: &str) -> 
 }
 
 impl std::error::Error for ScenarioError {}
-
-/// Window scale of every socket: what Linux chooses for receive buffers of 4 to 8 MiB.
-pub const WINDOW_SHIFT: u8 = 7;
-const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
-
-/// Allowed initial receive windows: from a full segment up to what window scaling can advertise
-/// (RFC 7323, 2.3).
-pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
-    BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
 /// Checks a link's rate.
 ///

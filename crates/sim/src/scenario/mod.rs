@@ -4,6 +4,7 @@
 //! scenario. Unknown fields are errors, so that a misspelt option is never ignored.
 
 pub mod app;
+mod effects;
 mod exchanges;
 mod flow;
 pub mod limits;
@@ -15,6 +16,10 @@ mod topology;
 mod vary;
 
 pub use app::App;
+pub use effects::{
+    Aggregation, BurstLoss, Distribution, Effects, Jitter, Policer, Shaper, PARETO_MOST,
+    TABLE_SCALE,
+};
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};
@@ -24,8 +29,13 @@ pub(crate) use topology::Routes;
 pub use topology::Topology;
 pub use vary::{Step, Vary};
 
+use headway_experiment::host::{Table, OF_ROUTES, OF_SYSCTLS};
 use limits::{default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Values of settings, by their names; a value is a list of numbers.
+pub type Settings = BTreeMap<String, Vec<u64>>;
 
 /// A complete, deterministic run.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,6 +49,12 @@ pub struct Scenario {
     /// Stack profile of all hosts whose flow does not set one.
     #[serde(default = "default_stack")]
     pub stack: String,
+    /// Sysctls of net.ipv4 that all hosts have, by name.
+    #[serde(default)]
+    pub sysctls: Settings,
+    /// Attributes of all hosts' routes, by name; times are in nanoseconds.
+    #[serde(default)]
+    pub route_attributes: Settings,
     /// The network.
     pub topology: Topology,
     /// The flows.
@@ -80,11 +96,35 @@ impl Scenario {
         if self.flows.is_empty() || self.flows.len() > 1_000_000 {
             return Err(bad("flows", self.flows.len(), "1 to 1000000 flows"));
         }
+        for (table, settings) in self.settings() {
+            for (name, numbers) in settings {
+                let checked = table.find(name).and_then(|setting| setting.check(numbers));
+                checked.map_err(|e| ScenarioError(format!("{}.{e}", table.field)))?;
+            }
+        }
         self.topology.check()?;
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), &self.topology)?;
             if flow.app.spec().has_many_connections() {
                 self.check_for_sessions(i, flow)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settings(&self) -> [(Table, &Settings); 2] {
+        [
+            (OF_SYSCTLS, &self.sysctls),
+            (OF_ROUTES, &self.route_attributes),
+        ]
+    }
+
+    /// Checks that a stack has all of the run's sysctls and attributes of routes.
+    pub(crate) fn check_stack(&self, stack: &str) -> Result<(), ScenarioError> {
+        for (table, settings) in self.settings() {
+            for name in settings.keys() {
+                let checked = table.check_stacks(name, [stack]);
+                checked.map_err(|e| ScenarioError(format!("{}.{e}", table.field)))?;
             }
         }
         Ok(())

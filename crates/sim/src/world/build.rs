@@ -59,6 +59,7 @@ impl World {
             flow,
             number,
             seed,
+            rules: self.rules,
             route: number * 2,
             profile,
             control,

@@ -7,17 +7,17 @@ mod schedules;
 
 use crate::controls::Prototypes;
 use crate::event::{Event, EventKind, Events};
-use crate::host::apps::{Application, Host};
+use crate::host::apps::{window_scale_of, Application, Host};
 use crate::host::connection::{Connection, Connections, Side, Totals};
-use crate::host::tcp::profile::{profile, Profile, PROFILES};
+use crate::host::tcp::profile::{self, Profile, PROFILES};
 use crate::host::tcp::ticks;
-use crate::host::tcp::{Signals, PROTOCOL};
+use crate::host::tcp::{HostRules, Signals, PROTOCOL};
 use crate::net::capture::Tap;
 use crate::net::link::Link;
 use crate::net::packet::{about, ecn, Headers, Packet, Sacks, Slab};
 use crate::net::topology::{Built, Route};
 use crate::net::Net;
-use crate::scenario::{bad, Record, Scenario, ScenarioError};
+use crate::scenario::{bad, Flow, Record, Scenario, ScenarioError};
 use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
 use headway_algorithms::RouterInfo;
@@ -62,13 +62,15 @@ pub struct World {
     /// Whether some sender may send rate requests, and some link has a router that reads them.
     asks: bool,
     seed: u64,
+    /// Rules of all hosts that sysctls and attributes of routes set.
+    rules: HostRules,
     duration_ns: u64,
     events: u64,
 }
 
 /// Returns a stack's profile by its name; `field` is the scenario's field that has this name.
 fn profile_of(field: &str, name: &str) -> Result<&'static Profile, ScenarioError> {
-    profile(name).ok_or_else(|| {
+    profile::profile(name).ok_or_else(|| {
         let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
         bad(field, name, &names.join(" or "))
     })
@@ -82,6 +84,7 @@ impl World {
     /// tunables and link names; these are checked here.
     pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
         let profile = profile_of("stack", &scenario.stack)?;
+        let rules = HostRules::of(scenario);
         let built = Built::new(scenario)?;
         let tap = match &scenario.capture {
             Some(capture) => Some(Tap::new(capture, &built, scenario.seed)?),
@@ -122,6 +125,7 @@ impl World {
             relay_route: 2 * scenario.flows.len() as u32,
             asks: false,
             seed: scenario.seed,
+            rules,
             duration_ns: scenario.duration_ns,
             events: 0,
         };
@@ -133,11 +137,23 @@ impl World {
                 link.watch(from_ns);
             }
         }
+        if let Some(tap) = &mut world.net.tap {
+            let of_flow = |flow: &Flow| {
+                let own = flow.stack.as_deref().and_then(profile::profile);
+                window_scale_of(flow, rules, own.unwrap_or(world.profile))
+            };
+            tap.scales = scenario.flows.iter().map(of_flow).collect();
+        }
         let mut prototypes = Prototypes::default();
         world.asks = world.net.links.iter().any(|link| link.knows(PROTOCOL))
             && scenario.flows.iter().any(|flow| prototypes.asks(flow));
         for (number, flow) in scenario.flows.iter().enumerate() {
             world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
+            let stacks = [Some(&scenario.stack), flow.stack.as_ref()];
+            let of_relay = flow.relay.as_ref().and_then(|relay| relay.stack.as_ref());
+            for stack in stacks.into_iter().chain([of_relay]).flatten() {
+                scenario.check_stack(stack)?;
+            }
         }
         for number in 0..world.net.links.len() {
             if let Some(at_ns) = world.net.links[number].tick_ns() {

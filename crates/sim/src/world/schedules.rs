@@ -56,7 +56,10 @@ fn world(draw: &mut Draw) -> World {
     };
     let (forward, reverse) = (link(draw), link(draw));
     let switch = |draw: &mut Draw| draw.below(4) > 0;
-    let size = |draw: &mut Draw| draw.one(&[json!(null), json!(4096), json!(9000), json!(60_000)]);
+    let size = |draw: &mut Draw| draw.one(&[None, Some(4096), Some(9000), Some(60_000)]);
+    // such that the receive buffer grows as by default, and the send buffer does not grow
+    let receive = |size: Option<u64>| size.map(|bytes| [4096, bytes, 6 << 20]);
+    let send = |size: Option<u64>| size.map(|bytes| [4096, bytes, bytes]);
     let scenario = json!({
         "duration_ns": BOUND_NS, "seed": draw.below(1 << 40),
         "stack": draw.one(&["linux-2.6", "linux-6"]), "trace": false,
@@ -64,8 +67,8 @@ fn world(draw: &mut Draw) -> World {
         "flows": [{"name": "scheduled", "app": {"kind": "bulk"}, "start_ns": BOUND_NS,
             "control": {"name": draw.one(&["reno", "cubic", "htcp", "cubic26"])},
             "sack": switch(draw), "timestamps": switch(draw), "delayed_ack": switch(draw),
-            "nodelay": switch(draw), "receive_buffer_bytes": size(draw),
-            "send_buffer_bytes": size(draw)}],
+            "nodelay": switch(draw), "rmem_bytes": receive(size(draw)),
+            "wmem_bytes": send(size(draw))}],
     });
     let scenario = Scenario::from_json(&scenario.to_string()).expect("allowed");
     World::new(&scenario).expect("known names")

@@ -5,7 +5,7 @@
 use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use headway_wire::pcapng::{Block, Reader};
-use headway_wire::tcp_options::{Sack, SackBlock};
+use headway_wire::tcp_options::{Sack, SackBlock, WindowScale};
 use headway_wire::{Ipv4View, TcpFlags, TcpView};
 use serde_json::{json, Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +28,8 @@ pub struct CapturedSegment {
     pub len: u32,
     pub ip_bytes: u32,
     pub window: u16,
+    /// The window scale of a SYN; None if it has none.
+    pub scale: Option<u8>,
     pub flags: TcpFlags,
     /// The two ECN bits of IPv4.
     pub ecn: u8,
@@ -222,6 +224,10 @@ pub fn segments(capture: &[u8]) -> Vec<CapturedSegment> {
             len: tcp.payload().len() as u32,
             ip_bytes: u32::from(ip.total_len_bytes()),
             window: tcp.window(),
+            scale: tcp
+                .option::<WindowScale>()
+                .expect("a well formed window scale")
+                .map(|option| option.shift),
             flags: tcp.flags(),
             ecn: ip.ecn() as u8,
             sack: blocks.iter().map(offset).collect(),
@@ -340,6 +346,12 @@ impl Trace {
     pub fn acks(&self) -> Vec<&CapturedSegment> {
         let back = self.segments.iter().filter(|s| !s.outbound);
         back.filter(|s| !s.has(TcpFlags::SYN)).collect()
+    }
+
+    /// The window scale in the SYN-ACK to the opener; None if it has none.
+    pub fn window_scale(&self) -> Option<u8> {
+        let syn = |s: &&CapturedSegment| !s.outbound && s.has(TcpFlags::SYN);
+        self.segments.iter().find(syn).expect("a SYN-ACK").scale
     }
 
     /// Number of retransmission timeouts and number of retransmissions of flow 0.

@@ -196,7 +196,7 @@ fn rcp_sends_its_header_on_the_syn_in_linux_26_and_with_the_first_data_in_linux_
         let forward = link(180_000_000, 250, &named_list("rcp"));
         let mut flow = flow(&named("rcp"));
         flow["app"]["bytes"] = json!(15_000);
-        flow["receive_window_bytes"] = json!(60_000);
+        flow["initial_rwnd_bytes"] = json!(60_000);
         let mut scenario = dumbbell(&forward, &[flow], 3);
         scenario["stack"] = json!(stack);
         let done_ns = run(&scenario).summary.flows[0].done_ns.expect("it ends");

@@ -29,7 +29,7 @@ fn scenario(
         json!({"name": format!("flow {i}"), "app": {"kind": "bulk"}, "control": {"name": "cubic"},
                // the send buffer holds three windows, because lost data may have to wait for its
                // second retransmission
-               "send_buffer_bytes": 16_000_000, "receive_window_bytes": 4_000_000,
+               "wmem_bytes": [4096, 16_000_000, 16_000_000], "initial_rwnd_bytes": 4_000_000,
                "start_ns": start_ms * MS, "extra_delay_ns": delay_ms * MS,
                "relay": {"at_hop": 1, "control": {"name": control}}})
     };

@@ -87,6 +87,12 @@ def _read_options(flow: Flow) -> list[str]:
     return []
 
 
+def _buffer_options(flow: Flow) -> list[str]:
+    """Sizes of the buffers that both ends set (SO_RCVBUF, SO_SNDBUF)."""
+    sizes = {"--rcvbuf": flow.rcvbuf, "--sndbuf": flow.sndbuf}
+    return [part for name, size in sizes.items() if size for part in (name, str(size))]
+
+
 def _hint_options(flow: Flow, end: str) -> list[str]:
     return [
         part
@@ -153,16 +159,17 @@ class Programs:
         kind, end_ns = "bulk-receive", self.end_ns
         if isinstance(flow.app, Cbr):
             kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
+        buffers = [] if isinstance(flow.app, Cbr) else _buffer_options(flow)
         return [
             *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
-            *_read_options(flow),
+            *_read_options(flow), *buffers,
         ]  # fmt: skip
 
     def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:
         command = [
             *(("--file", str(app.file)) if isinstance(app, Exchanges)
               else ("--epochs", json.dumps(app.epochs))),
-            "--control", self.controls[index], *_hint_options(flow, end),
+            "--control", self.controls[index], *_hint_options(flow, end), *_buffer_options(flow),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
@@ -175,7 +182,7 @@ class Programs:
         command = [
             "--bytes", str(app.request), "--mean-interval-ns", str(app.mean_interval),
             "--seed", str(self.experiment.seed), "--flow", str(index),
-            "--control", self.controls[index],
+            "--control", self.controls[index], *_buffer_options(flow),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
@@ -225,7 +232,7 @@ class Programs:
         command = [
             *self._program("bulk-send"), "--to", to, "--control", self.controls[index],
             "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
-            *_hint_options(flow, "client"),
+            *_hint_options(flow, "client"), *_buffer_options(flow),
         ]  # fmt: skip
         if flow.nodelay:
             command.append("--nodelay")

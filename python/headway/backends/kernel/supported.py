@@ -93,16 +93,30 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: initial_rate, data_volume and deadline are for bulk and "
                 "vectors; the pingpong program sets no hints"
             )
-        window = flow.receive_window
+        _check_socket_buffers(name, flow)
+        window = flow.initial_rwnd
         if (
             window is not None
             and window > _SMALL_WINDOW_BYTES
             and _kernel_version() < _LARGE_WINDOW_SINCE
         ):
             raise KernelCannotError(
-                f"kernel backend: {name}: receive_window: Linux before 6.10 announces at "
+                f"kernel backend: {name}: initial_rwnd: Linux before 6.10 announces at "
                 f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
+            )
+
+
+def _check_socket_buffers(name: str, flow: Flow) -> None:
+    """Raise HeadwayError if the flow's programs do not set SO_RCVBUF and SO_SNDBUF."""
+    for option in ("rcvbuf", "sndbuf"):
+        if getattr(flow, option) is None or not flow.is_tcp:
+            continue
+        if flow.relay is not None or isinstance(flow.app, Pages | Site):
+            programs = "a relay's" if flow.relay is not None else f"those of {flow.app.kind}"
+            raise HeadwayError(
+                f"kernel backend: {name}: {option}: not with programs that do not set it, such as "
+                f"{programs}; use rmem or wmem"
             )
 
 

@@ -16,6 +16,7 @@ from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms, gateway
 from headway.mechanisms.routers import sends_header
+from headway.units import Memory, parse_time
 
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
@@ -34,19 +35,20 @@ _SYSCTLS = (
     "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_tso_win_divisor",
     "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_pacing_ca_ratio",
+    "net.ipv4.tcp_rto_min_us",
     "net.core.default_qdisc",
 )
 
-_MOST_RECEIVE_BYTES = 6_291_456
-_SETTINGS = (
-    f"net.ipv4.tcp_rmem=4096 131072 {_MOST_RECEIVE_BYTES}",
-    "net.ipv4.tcp_wmem=4096 16384 4194304",
-)
+_SETTINGS = {
+    "tcp_rmem": "4096 131072 6291456",
+    "tcp_wmem": "4096 16384 4194304",
+}
 """Sysctls of every host, in addition to the testbed's: Linux's default buffers, as in stack
 linux-6."""
 
-
-_LEAST_RECEIVE_BYTES = 131_072
 _BUFFER_PER_WINDOW = 2
 """Linux reserves this many bytes of receive buffer per byte of window before the first segment."""
 _MSS_BYTES = {True: 1448, False: 1460}
@@ -100,9 +102,9 @@ class _Side(NamedTuple):
     sack: bool
     timestamps: bool
     delayed_ack: bool
-    receive_buffer: int | None
-    send_buffer: int | None
-    receive_window: int | None
+    rmem: Memory | None
+    wmem: Memory | None
+    initial_rwnd: int | None
     willing_bps: int | None
     ecn: tuple[str, str] | None
     """Of the host on the left, and of the one on the right."""
@@ -127,9 +129,9 @@ def _side(flow: Flow, number: int | None, opener: str) -> _Side:
         flow.sack,
         flow.timestamps,
         flow.delayed_ack or not flow.is_tcp,
-        flow.receive_buffer,
-        flow.send_buffer,
-        flow.receive_window,
+        flow.rmem,
+        flow.wmem,
+        flow.initial_rwnd,
         flow.willing_rate,
         (ecn[1], ecn[0]) if ecn and opener == "right" else ecn,
         flow.frto,
@@ -160,37 +162,50 @@ _TCP_FRTO = {False: 0, True: 2}
 values."""
 
 
-def _settings(side: _Side, *, is_left: bool) -> list[str]:
+def _common(experiment: Experiment) -> dict[str, str]:
+    """Sysctls of all hosts of an experiment, by their names in net.ipv4."""
+    return {**_SETTINGS, **experiment.sysctls}
+
+
+def _settings(experiment: Experiment, side: _Side, *, is_left: bool) -> list[str]:
     """Sysctls of one host, in addition to the sysctls that all hosts have."""
-    settings = []
+    settings: dict[str, int | str] = {}
     if side.ecn is not None:
-        settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_left else 1]]}")
+        settings["tcp_ecn"] = _TCP_ECN[side.ecn[0 if is_left else 1]]
     if side.frto is not None:
-        settings.append(f"net.ipv4.tcp_frto={_TCP_FRTO[side.frto]}")
-    if not (side.sack and side.timestamps):
-        settings += [
-            f"net.ipv4.tcp_sack={int(side.sack)}",
-            f"net.ipv4.tcp_timestamps={int(side.timestamps)}",
-        ]
-    receive_bytes = side.receive_buffer
-    if receive_bytes is None and side.receive_window is not None:
-        receive_bytes = max(_BUFFER_PER_WINDOW * side.receive_window, _LEAST_RECEIVE_BYTES)
-    if receive_bytes is not None:
-        most = max(receive_bytes, _MOST_RECEIVE_BYTES)
-        settings.append(f"net.ipv4.tcp_rmem=4096 {receive_bytes} {most}")
-    if side.send_buffer is not None:
-        settings.append(f"net.ipv4.tcp_wmem=4096 {side.send_buffer} {side.send_buffer}")
-    return settings
+        settings["tcp_frto"] = _TCP_FRTO[side.frto]
+    if not side.sack:
+        settings["tcp_sack"] = 0
+    if not side.timestamps:
+        settings["tcp_timestamps"] = 0
+    if side.rmem is not None:
+        settings["tcp_rmem"] = " ".join(map(str, side.rmem))
+    elif side.initial_rwnd is not None:
+        least, usual, most = map(int, _common(experiment)["tcp_rmem"].split())
+        first = max(_BUFFER_PER_WINDOW * side.initial_rwnd, usual)
+        settings["tcp_rmem"] = f"{least} {first} {max(first, most)}"
+    if side.wmem is not None:
+        settings["tcp_wmem"] = " ".join(map(str, side.wmem))
+    return [f"net.ipv4.{name}={value}" for name, value in settings.items()]
 
 
-def _route_options(side: _Side) -> list[str]:
-    """Options of a host's routes: the first window, and ``quickack`` without delayed ACKs."""
-    options = []
-    if side.receive_window is not None:
-        options += ["initrwnd", str(math.ceil(side.receive_window / _MSS_BYTES[side.timestamps]))]
+def _of_all_routes(experiment: Experiment) -> dict[str, str]:
+    """The attributes of all routes, as `ip route` takes them: a time in ms, without a space."""
+    attributes = dict(experiment.route_attributes)
+    if rto_min := attributes.get("rto_min"):
+        attributes["rto_min"] = f"{parse_time(rto_min) // 10**6}ms"
+    return attributes
+
+
+def _route_options(experiment: Experiment, side: _Side) -> list[str]:
+    """Options of a host's routes: the attributes of all routes, and those that the flow needs."""
+    options = _of_all_routes(experiment)
+    if side.initial_rwnd is not None:
+        timestamps = side.timestamps and experiment.sysctls.get("tcp_timestamps") != "0"
+        options["initrwnd"] = str(math.ceil(side.initial_rwnd / _MSS_BYTES[timestamps]))
     if not side.delayed_ack:
-        options += ["quickack", "1"]
-    return options
+        options["quickack"] = "1"
+    return [part for pair in options.items() for part in pair]
 
 
 class Testbed:
@@ -234,7 +249,11 @@ class Testbed:
     def __enter__(self) -> Self:
         config = self._folder / "emulator.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
-        settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
+        settings = [
+            part
+            for name, value in _common(self._experiment).items()
+            for part in ("--sysctl", f"net.ipv4.{name}={value}")
+        ]
         self._is_up = True  # set before the set-up, so that a failed set-up is removed, too
         try:
             state = self._ctl.json(
@@ -321,13 +340,17 @@ class Testbed:
     def _set_up_hosts(self, route_options: list[str]) -> None:
         if gateway.HOST in self._hosts:
             openers = gateway.side(self._experiment, "left")
-            settings = _settings(self._sides[0], is_left=openers == "left")
+            settings = _settings(self._experiment, self._sides[0], is_left=openers == "left")
             if settings:
                 self.run_on(gateway.HOST, "sysctl", "-qw", *settings)
+            if attributes := _of_all_routes(self._experiment):
+                parts = [part for pair in attributes.items() for part in pair]
+                self._change_routes(gateway.HOST, parts)
         for number, side in enumerate(self._sides, 1):
-            options = [*route_options, *_route_options(side)]
+            options = [*route_options, *_route_options(self._experiment, side)]
             for host in (f"left{number}", f"right{number}"):
-                settings = _settings(side, is_left=host.startswith("left"))
+                is_left = host.startswith("left")
+                settings = _settings(self._experiment, side, is_left=is_left)
                 if settings:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:

@@ -135,8 +135,8 @@ def _flow(app: dict[str, Any] | str, control: Any, **more: Any) -> Flow:
         {
             "app": {"kind": "bulk", "size": app} if isinstance(app, str) else app,
             "control": control,
-            "receive_buffer": lab.RECEIVE_BUFFER,
-            "receive_window": network.WINDOW,
+            "rmem": lab.RMEM,
+            "initial_rwnd": network.WINDOW,
             "delayed_ack": False,
             "extra_ack": True,
             **more,
@@ -146,7 +146,7 @@ def _flow(app: dict[str, Any] | str, control: Any, **more: Any) -> Flow:
 
 def _response(size_bytes: int, start_s: float, name: str, control: Any) -> Flow:
     flow = lab.requests(
-        [size_bytes], control=control, name=name, start_s=start_s, receive_window=network.WINDOW
+        [size_bytes], control=control, name=name, start_s=start_s, initial_rwnd=network.WINDOW
     )
     return flow.model_copy(update={"extra_ack": True})
 

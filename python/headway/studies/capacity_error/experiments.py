@@ -7,6 +7,7 @@ from typing import Any
 from headway.experiment import Dumbbell, Experiment, Flow
 from headway.studies.common import lab, network
 from headway.study import StudyContext
+from headway.units import fixed_memory
 
 LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
 """Rates that the transfer requests: above and below the link's rate (section 6.5.3.2)."""
@@ -80,7 +81,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         for scheme, control in LONG_SCHEMES.items():
             trials[long_key(scheme, size)] = lab.experiment(
                 lab.long_path(router=LONG_ROUTER),
-                [_flow(app, control, receive_buffer="268435456 B")],
+                [_flow(app, control, rmem=fixed_memory("268435456 B"))],
                 duration_s=60,
                 seed=seed,
                 record=("drops",),
@@ -146,14 +147,14 @@ def _trial(
     )
 
 
-def _flow(app: dict[str, Any], control: Any, receive_buffer: str = lab.RECEIVE_BUFFER) -> Flow:
+def _flow(app: dict[str, Any], control: Any, rmem: str = lab.RMEM) -> Flow:
     return Flow.model_validate(
         {
             "app": app,
             "control": control,
             "start": "0 s",
-            "receive_buffer": receive_buffer,
-            "receive_window": network.WINDOW,
+            "rmem": rmem,
+            "initial_rwnd": network.WINDOW,
             "delayed_ack": False,
             # Without this setting the SYN-ACK's window of 64 KiB would limit the first round trip.
             "extra_ack": True,

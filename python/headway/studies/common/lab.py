@@ -15,14 +15,14 @@ from headway.models.quick_start import RATES_BPS, rate_code
 from headway.models.startup import StartupPath
 from headway.registry import registry
 from headway.trace import Trace
-from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.units import BITS_PER_BYTE, NS_PER_S, fixed_memory
 
 LINK_BPS = 9_760_000
 """Rate of IP packets of 1500 bytes on 10 Mbit/s Ethernet, as the thesis rounds it."""
 RTT_MS = 200
 MSS_BYTES, MTU_BYTES = 1448, 1500
 REQUEST_BYTES = 100
-RECEIVE_BUFFER = "8388608 B"
+RMEM = fixed_memory("8388608 B")
 """Receive buffers of appendix B.2 and paper 000: windows that limit no flow and keep quick ACKs
 active."""
 SMALL_BUFFER_PKTS = 50
@@ -151,7 +151,7 @@ def requests(
     idle_s: float = 0.0,
     name: str | None = None,
     start_s: float = 0.0,
-    receive_window: str | None = None,
+    initial_rwnd: str | None = None,
     data_volume_bytes: float | None = None,
     delayed_ack: bool = False,
 ) -> Flow:
@@ -172,8 +172,8 @@ def requests(
             "control": control,
             "name": name,
             "start": f"{start_s:g} s",
-            "receive_buffer": RECEIVE_BUFFER,
-            "receive_window": receive_window,
+            "rmem": RMEM,
+            "initial_rwnd": initial_rwnd,
             "data_volume": data_volume_bytes and f"{data_volume_bytes:.0f} B",
             "delayed_ack": delayed_ack,
         }

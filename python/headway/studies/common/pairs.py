@@ -249,9 +249,9 @@ def _host(scheme: Scheme, delay_ms: float) -> Flow:
             "announces_first": scheme.foresees,
             "start": "0 s",
             "delay": f"{delay_ms:g} ms",
-            "receive_buffer": lab.RECEIVE_BUFFER,
+            "rmem": lab.RMEM,
             # Section 6.1.1.2: flow control never limits the start.
-            "receive_window": RECEIVE_WINDOW,
+            "initial_rwnd": RECEIVE_WINDOW,
             # Section 6.1.1.2: quick ACKs were prolonged, so that runs are repeatable.
             "delayed_ack": False,
         }

@@ -11,6 +11,7 @@ from headway.experiment import Experiment
 from headway.figures.canvas import drawing, new_figure
 from headway.studies.common import lab
 from headway.table import markdown
+from headway.units import fixed_memory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,8 +42,9 @@ def trial(
     router = f"algorithm=target:interval_ms={rtt_ms}:threshold_permille={threshold_permille}"
     link = {"rate": f"{RATE_BPS} bit/s", "buffer": "1 BDP", "quick_start": router}
     hosts = {
-        "receive_buffer": f"{RECEIVE_BUFFER_BYTES} B", "send_buffer": f"{SEND_BUFFER_BYTES} B"
-    }  # fmt: skip
+        "rmem": fixed_memory(f"{RECEIVE_BUFFER_BYTES} B"),
+        "wmem": fixed_memory(f"{SEND_BUFFER_BYTES} B"),
+    }
     return Experiment.model_validate(
         {
             "topology": {

@@ -18,13 +18,14 @@ from headway.metrics.windows import values_with_durations
 from headway.models._checks import Floats
 from headway.study import StudyContext
 from headway.trace import Trace
-from headway.units import NS_PER_S
+from headway.units import NS_PER_S, fixed_memory
 
 LOSER = "periodic-loss"
 WIDE = "10 Gbit/s"
 """Rate of a link that never limits a flow: the RTT is the propagation delay, and loss limits the
 window."""
 SEND_BUFFER_PER_PKT, RECEIVE_BUFFER_PER_PKT = 4608, 2 * 1448
+MOST_RECEIVE_BYTES = {"linux-2.6": 4 << 20, "linux-6": 6 << 20}
 """Bytes of buffer for each packet of window. Stacks reserve a part of a buffer."""
 ROOM = 1.6
 """Buffers hold this multiple of the expected mean window, which limits slow start's overshoot. A
@@ -193,10 +194,13 @@ def periodic(
         "access_rate": WIDE,
     }
     receive, send = (
-        f"{round(max(ROOM * window_pkts * per_pkt, 1e6))} B"
+        round(max(ROOM * window_pkts * per_pkt, 1e6))
         for per_pkt in (RECEIVE_BUFFER_PER_PKT, SEND_BUFFER_PER_PKT)
     )
-    buffers = {"receive_buffer": receive, "send_buffer": send}
+    buffers = {
+        "rmem": f"4096 B/{receive} B/{max(receive, MOST_RECEIVE_BYTES[stack])} B",
+        "wmem": fixed_memory(f"{send} B"),
+    }
     flow = {"control": control, "start": "0 s", "delayed_ack": delayed_ack, **buffers}
     first = math.ceil(math.log((ROOM - 1) / LEFT_OVER) / -math.log(kept))
     counted = 8 if ctx.quick else 60

@@ -59,7 +59,7 @@ def _disturbed(run: int, seed: int) -> Experiment:
         name="short",
         # the short flow starts at random, so that it meets the long flow's window at any phase
         start_s=round(chance.uniform(20.0, 25.0), 6),
-        receive_window=lab.RECEIVE_WINDOW,
+        initial_rwnd=lab.RECEIVE_WINDOW,
     )
     return _experiment(_PATH, [lab.requests([100e6], name="long"), short], run, seed)
 
@@ -67,7 +67,7 @@ def _disturbed(run: int, seed: int) -> Experiment:
 def _three_guided_flows(scheme: str, run: int, seed: int) -> Experiment:
     """One run with XCP or RCP and an unlimited queue (figure 6.20)."""
     path = network.guided(lab.path(buffer_pkts=network.UNLIMITED_PKTS), scheme)
-    hosts = {"control": network.control(scheme), "receive_window": network.WINDOW}
+    hosts = {"control": network.control(scheme), "initial_rwnd": network.WINDOW}
     flows = _flows(run, seed, **hosts)
     return _experiment(path, flows, run, seed, sample_s=FINE_SAMPLE_S, record=("queue",))
 
@@ -81,7 +81,7 @@ def _three_flows(name: str, run: int, seed: int) -> Experiment:
         run,
         seed,
         control=f"{control}+{quick if startup == 'quick-start' else startup}",
-        receive_window=None if startup == lab.SLOW_START else lab.RECEIVE_WINDOW,
+        initial_rwnd=None if startup == lab.SLOW_START else lab.RECEIVE_WINDOW,
         data_volume_bytes=SIZE_BYTES if startup == "quick-start" else None,
     )
     experiment = _experiment(_PATH, flows, run, seed, record=("queue",) if run == 1 else ())

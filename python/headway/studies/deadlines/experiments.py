@@ -54,13 +54,13 @@ def startup(scheme: str) -> str:
 
 
 def download(
-    control: str, target_s: float, start_s: float, file: str, send_buffer: str | None = None
+    control: str, target_s: float, start_s: float, file: str, wmem: str | None = None
 ) -> Flow:
     """A client of the lab, on a new connection for each object, with a target."""
     app = {"kind": "pages", "file": str(FILES / file), "http": "1.0", "connections": 1}
-    receives = {"receive_buffer": lab.RECEIVE_BUFFER, "receive_window": lab.RECEIVE_WINDOW}
+    receives = {"rmem": lab.RMEM, "initial_rwnd": lab.RECEIVE_WINDOW}
     at = {"start": f"{start_s:g} s", "deadline": f"{target_s:g} s"}
-    own = {"app": app, "control": control, "send_buffer": send_buffer, "delayed_ack": False}
+    own = {"app": app, "control": control, "wmem": wmem, "delayed_ack": False}
     return Flow.model_validate({**own, **receives, **at})
 
 

@@ -17,9 +17,10 @@ from headway.studies.deadlines import claims, page
 from headway.studies.deadlines import experiments as setup
 from headway.studies.deadlines.experiments import BASE, BLIND, LABELS, TARGETS_S, Found
 from headway.study import StudyContext, declared
+from headway.units import fixed_memory
 
 START_S, RUNS, LONGEST_S, THINK_S = 0.2, 3, 1.7, 0.6
-SEND_BUFFER = f"{4 << 20} B"
+WMEM = fixed_memory(f"{4 << 20} B")
 """Linux's largest send buffer. Its initial send buffer would limit every fast startup."""
 
 
@@ -40,7 +41,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     return {
         setup.live_key(scheme, target_s): lab.experiment(
             lab.path(),
-            [setup.download(f"cubic+{name}", target_s, START_S, "thrice.csv", SEND_BUFFER)],
+            [setup.download(f"cubic+{name}", target_s, START_S, "thrice.csv", WMEM)],
             duration_s=START_S + RUNS * (LONGEST_S + THINK_S),
             stack="linux-6",
             seed=ctx.seed,

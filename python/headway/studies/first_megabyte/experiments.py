@@ -13,7 +13,7 @@ from headway.trace import Trace
 
 SIZE_BYTES = 1e6
 RATE_BPS = 100e6
-SEND_BUFFER_BYTES = 4 << 20
+SEND_BUFFER_BYTES = (4096, 4 << 20, 4 << 20)
 """Linux's largest send buffer. Its initial send buffer, 46,080 bytes, would limit every fast
 startup."""
 FIRST_S, SPACING_S = 0.5, 4.0
@@ -83,13 +83,13 @@ def _flow(scheme: Scheme, start_s: float) -> Flow:
         [SIZE_BYTES],
         control=f"cubic+{scheme.control}",
         start_s=start_s,
-        receive_window="4 MB",
+        initial_rwnd="4 MB",
         data_volume_bytes=SIZE_BYTES if scheme.announces else None,
         delayed_ack=True,  # today's hosts
     )
     rate_bps = scheme.initial_rate_bps
     return flow.model_copy(
-        update={"initial_rate": rate_bps and int(rate_bps), "send_buffer": SEND_BUFFER_BYTES}
+        update={"initial_rate": rate_bps and int(rate_bps), "wmem": SEND_BUFFER_BYTES}
     )
 
 

@@ -43,7 +43,7 @@ def model_s(loss: float | Array, rtt_s: float = RTT_MS / 1e3, gap_s: float = INT
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """One trial per stack, control and loss."""
     app = {"kind": "pingpong", "request": "64 B", "mean_interval": f"{INTERVAL_S:g} s"}
-    fields = {"app": app, "nodelay": True, "receive_buffer": lab.RECEIVE_BUFFER, "start": "0 s"}
+    fields = {"app": app, "nodelay": True, "rmem": lab.RMEM, "start": "0 s"}
     return {
         key(control, loss, stack): lab.experiment(
             lab.path(rtt_ms=RTT_MS, loss=loss),

@@ -139,7 +139,7 @@ def _change(says: str, fields: dict[str, str]) -> Change:
             observe=_smoothed_rtts,
         ),
         _change("runs of 120 s", {"duration": "120 s"}),
-        _change("send buffers of 125,000 bytes", {"flows.*.send_buffer": "125000 B"}),
+        _change("send buffers of 125,000 bytes", {"flows.*.wmem": "4096 B/125000 B/125000 B"}),
     ],
 )
 def _bic_rtt(found: Found) -> Seen:

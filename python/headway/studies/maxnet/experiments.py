@@ -23,7 +23,7 @@ from headway.metrics.stats import Array, or_nan
 from headway.metrics.windows import Window, counter_change
 from headway.study import StudyContext
 from headway.trace import Trace
-from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.units import BITS_PER_BYTE, NS_PER_S, fixed_memory
 
 RATE_BPS = 10e6
 RTT_MS = 28
@@ -32,7 +32,7 @@ FAR_DELAY_MS = 14
 BUFFERS_BYTES = {"small": 30_000, "large": 400_000}
 """Queue sizes: the printed one, and one that no flow of these hosts fills, as the printed RTTs
 require."""
-SEND_BUFFERS = {"small": None, "large": "131072 B"}
+SEND_BUFFERS = {"small": None, "large": fixed_memory("131072 B")}
 """Send buffers of the hosts: unlimited, and the maximum of tcp_wmem until Linux 2.6.17, about 70
 packets."""
 FAST_ALPHA_PKTS = 38
@@ -144,7 +144,7 @@ def _trial(
             "delay": f"{FAR_DELAY_MS if layout == 'two' and number == 0 else 0} ms",
             # With a send buffer that limits the window, packets leave in bursts, and the price then
             # does not equal the queueing delay.
-            "send_buffer": SEND_BUFFERS[buffer] if mu == MU else None,
+            "wmem": SEND_BUFFERS[buffer] if mu == MU else None,
         }
         for number, start_s in enumerate(starts_s)
     ]

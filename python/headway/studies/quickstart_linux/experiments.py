@@ -51,7 +51,7 @@ def download(control: str, kind: str, size: float, start_s: float = 0.0) -> Flow
         [size],
         control=f"{name}+{startup}" + (f":{options}" if options else ""),
         start_s=start_s,
-        receive_window=None if kind == "ss" else lab.RECEIVE_WINDOW,
+        initial_rwnd=None if kind == "ss" else lab.RECEIVE_WINDOW,
         data_volume_bytes=None if kind == "ss" else size,
         delayed_ack=True,
     )

@@ -98,7 +98,7 @@ def trial(
             "delay": f"{sides_ms[number] if delays else 0:g} ms",
             # the paper tunes the receive buffer for the path (section IV, references 21 and 22), so
             # no receive window limits a flow
-            "receive_window": "4 MB",
+            "initial_rwnd": "4 MB",
         }
         for number in range(FLOWS)
     ]

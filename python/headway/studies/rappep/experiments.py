@@ -16,6 +16,7 @@ from headway.experiment import Experiment
 from headway.report import Sketch, sketches
 from headway.studies.rap_over_satellite import experiments as raw
 from headway.study import Agreement, StudyContext
+from headway.units import fixed_memory
 
 # ---- Experiments with the paper's files ----
 
@@ -93,7 +94,7 @@ def trial(scheme: str, loss: float, run: int, *, control: str = "", **more: Any)
         own = {
             "control": _start(scheme, raw.RATE_BPS, RTT_MS),
             "extra_ack": True,
-            "send_buffer": "16 MB",
+            "wmem": fixed_memory("16 MB"),
             "data_volume": f"{raw.SIZE_BYTES} B",
             "initial_rate": f"{raw.RATE_BPS} bit/s",
         }
@@ -202,8 +203,8 @@ def _trial_of_clients(orbit: str, load: str, scheme: str, run: int, seed: int) -
         if scheme in STARTS
         else "cubic",
         "extra_ack": True,
-        "send_buffer": "16 MB",
-        "receive_window": "8 MB",
+        "wmem": fixed_memory("16 MB"),
+        "initial_rwnd": "8 MB",
         "initial_rate": f"{over.down_mbps / 4} Mbit/s",
     }
     if scheme in BEHIND_PROXY:
@@ -334,7 +335,7 @@ def _file_on_kernel(whole: Experiment, length_s: int) -> Experiment:
     """
     fields: dict[str, Any] = whole.model_dump(exclude_unset=True)
     fields["topology"] = {"kind": whole.topology.kind, **fields["topology"]}
-    fields["flows"] = [{**flow, "send_buffer": "16 MB"} for flow in fields["flows"]]
+    fields["flows"] = [{**flow, "wmem": fixed_memory("16 MB")} for flow in fields["flows"]]
     return Experiment.model_validate({**fields, "stack": "linux-6", "duration": f"{length_s} s"})
 
 

@@ -98,9 +98,7 @@ def _trial(ctx: StudyContext, control: str, loss: float, run: int) -> Experiment
 def _greedy(
     path: Dumbbell, control: str, length_s: float, *, seed: int, record: tuple[Record, ...] = ()
 ) -> Experiment:
-    flow = Flow.model_validate(
-        {"control": control, "receive_buffer": lab.RECEIVE_BUFFER, "start": "0 s"}
-    )
+    flow = Flow.model_validate({"control": control, "rmem": lab.RMEM, "start": "0 s"})
     trial = lab.experiment(path, [flow], duration_s=WARMUP_S + length_s, seed=seed, record=record)
     return trial.model_copy(update={"warmup": int(WARMUP_S * 1e9)})
 

@@ -38,7 +38,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
             flows[f"qs-{strategy}-{link}-{mbps}"] = lab.requests(
                 [SIZE_BYTES],
                 control=f"{control}:qs_ssthresh={SSTHRESH[strategy]}",
-                receive_window=RECEIVE_WINDOW,
+                initial_rwnd=RECEIVE_WINDOW,
                 data_volume_bytes=SIZE_BYTES,
             )
         path = lab.path(rate_bps=link_bps)

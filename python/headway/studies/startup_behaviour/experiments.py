@@ -40,7 +40,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     large = {str(w): f"initial-start:is_window_pkts={w}" for w in LARGE_WINDOWS_PKTS}
     for name, startup in {lab.SLOW_START: lab.SLOW_START, **large}.items():
         flow = lab.requests(
-            [SIZE_BYTES], control=control(startup), receive_window=_LARGE_RECEIVE_WINDOW
+            [SIZE_BYTES], control=control(startup), initial_rwnd=_LARGE_RECEIVE_WINDOW
         )
         trials[SMALL + name] = lab.experiment(small, [flow], duration_s=LENGTH_S)
     for name in (UPLOAD,) if on_kernel else (UPLOAD, UPLOAD_EXTRA_ACK):  # Linux has no extra ACK
@@ -55,14 +55,14 @@ def _two_downloads(scheme: str, seed: int) -> Experiment:
     sizes = [SIZE_BYTES, SIZE_BYTES]
     if scheme in network.SCHEMES:
         path, own = network.guided(lab.path(), scheme), network.control(scheme)
-        flow = lab.requests(sizes, control=own, idle_s=IDLE_S, receive_window=network.WINDOW)
+        flow = lab.requests(sizes, control=own, idle_s=IDLE_S, initial_rwnd=network.WINDOW)
     else:
         path = lab.path()
         flow = lab.requests(
             sizes,
             control=control(scheme),
             idle_s=IDLE_S,
-            receive_window=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
+            initial_rwnd=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
             data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
         )
     return lab.experiment(path, [flow], duration_s=LENGTH_S, seed=seed, sample_s=SAMPLE_S)
@@ -70,6 +70,6 @@ def _two_downloads(scheme: str, seed: int) -> Experiment:
 
 def _upload(extra_ack: bool) -> Flow:
     app = {"kind": "bulk", "size": "1 MB"}
-    buffers = {"receive_buffer": lab.RECEIVE_BUFFER, "receive_window": lab.RECEIVE_WINDOW}
+    buffers = {"rmem": lab.RMEM, "initial_rwnd": lab.RECEIVE_WINDOW}
     own = {"app": app, "extra_ack": extra_ack, "data_volume": "1 MB", "start": "0 s"}
     return Flow.model_validate({"control": control("quick-start"), **buffers, **own})

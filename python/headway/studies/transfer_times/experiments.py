@@ -222,7 +222,7 @@ def _request(
         [size_bytes],
         control=control,
         start_s=start_s,
-        receive_window=window,
+        initial_rwnd=window,
         data_volume_bytes=size_bytes if known else None,
     )
 
@@ -242,7 +242,7 @@ def _uploads(ctx: StudyContext) -> dict[str, Experiment]:
     """Uploads whose sender is recorded: writes in pieces, first flights, and lossy Jump-Starts."""
 
     def trial(path: Dumbbell, control: str, app: dict[str, str], **more: Any) -> Experiment:
-        windows = {"receive_buffer": lab.RECEIVE_BUFFER, "receive_window": lab.RECEIVE_WINDOW}
+        windows = {"rmem": lab.RMEM, "initial_rwnd": lab.RECEIVE_WINDOW}
         acks = {"extra_ack": True, "delayed_ack": False, "nodelay": True}
         fields = {"app": app, "control": control, "start": "0 s", **windows, **acks}
         return lab.experiment(path, [Flow.model_validate(fields)], seed=ctx.seed, **more)

@@ -189,7 +189,7 @@ def with_users(instead: Mapping[int, tuple[surge.Model, int]]) -> Edit:
 
 
 def user_of(
-    app: Vectors | Pages, hosts: Hosts, scheme: str, start: str, send_buffer: str | None = None
+    app: Vectors | Pages, hosts: Hosts, scheme: str, start: str, wmem: str | None = None
 ) -> Flow:
     """A user's connections, with a scheme."""
     startup = scheme
@@ -200,9 +200,9 @@ def user_of(
         {
             "app": app,
             "control": f"{name}+{startup}{colon}{options}",
-            "receive_buffer": lab.RECEIVE_BUFFER,
-            "send_buffer": send_buffer,
-            "receive_window": None if scheme == SLOW else lab.RECEIVE_WINDOW,
+            "rmem": lab.RMEM,
+            "wmem": wmem,
+            "initial_rwnd": None if scheme == SLOW else lab.RECEIVE_WINDOW,
             "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == QUICK else None,
             "delayed_ack": hosts.delayed_ack,
             "start": start,

@@ -33,6 +33,7 @@ from headway.studies.web_surge.page import bars
 from headway.study import Agreement, StudyContext, declared
 from headway.table import Cell, Table
 from headway.trace import Trace
+from headway.units import fixed_memory
 from headway.workloads import surge, write_pages
 from headway.workloads.pages import PageTable, visited
 
@@ -55,7 +56,7 @@ FEWEST_FILES, MOST_FILES, MOST_BYTES = 3, 12, 1e6
 page takes long over HTTP/1.0.
 """
 THINK_US = 1_000_000
-SEND_BUFFER = f"{4 << 20} B"
+WMEM = fixed_memory(f"{4 << 20} B")
 """Linux's largest send buffer."""
 
 
@@ -77,10 +78,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     return {
         scheme: lab.experiment(
             lab.path(router=THESIS_HOSTS.router),
-            [
-                web.user_of(app, THESIS_HOSTS, scheme, f"{at_s:.6f} s", SEND_BUFFER)
-                for app, at_s in turns
-            ],
+            [web.user_of(app, THESIS_HOSTS, scheme, f"{at_s:.6f} s", WMEM) for app, at_s in turns],
             duration_s=now_s,
             seed=ctx.seed,
         )

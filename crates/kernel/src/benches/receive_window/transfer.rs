@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::system::clock::{exact_timers, now_ns};
 use crate::system::netns::Netns;
-use crate::traffic::socket::{self, reset_on_close, Hints, TcpInfo, TcpOptions};
+use crate::traffic::socket::{self, reset_on_close, Buffers, Hints, TcpInfo, TcpOptions};
 
 /// Interval between two samples of the sender's windows.
 const SAMPLE: Duration = Duration::from_millis(5);
@@ -131,6 +131,7 @@ impl Transfer<'_> {
         TcpOptions {
             control: sends.then_some(self.control),
             nodelay: true,
+            buffers: Buffers::default(),
             hints: Hints::default(),
         }
     }

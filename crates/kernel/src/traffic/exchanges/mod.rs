@@ -22,7 +22,7 @@ pub use client::client;
 pub use server::server;
 
 use super::records::Records;
-use super::socket::{tcp_info, Hints, TcpInfo, TcpOptions};
+use super::socket::{tcp_info, Buffers, Hints, TcpInfo, TcpOptions};
 use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
@@ -46,6 +46,8 @@ pub struct ExchangeTask {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// Sizes of the sockets' buffers.
+    pub buffers: Buffers,
     /// Hints for this end's connections, which are set before they open. The server uses the hint's
     /// deadline for every response that has no deadline in the file.
     pub hints: Hints,
@@ -237,6 +239,7 @@ impl ExchangeTask {
         TcpOptions {
             control: self.control.as_deref(),
             nodelay: self.nodelay,
+            buffers: self.buffers,
             hints: Hints {
                 deadline_ns: None,
                 ..self.hints

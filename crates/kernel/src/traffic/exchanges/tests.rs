@@ -11,6 +11,7 @@ fn task(port: u16, exchanges: Exchanges) -> ExchangeTask {
         address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
         control: None,
         nodelay: true,
+        buffers: Buffers::default(),
         hints: Hints::default(),
         exchanges,
         start_ns,

@@ -15,7 +15,7 @@ mod requests;
 use super::connection::Connections;
 use crate::scenario::App;
 pub(crate) use application::{Application, Host};
-pub(crate) use recipe::{RelaySetup, Setup};
+pub(crate) use recipe::{window_scale_of, RelaySetup, Setup};
 
 /// Creates a flow's application. If the flow has a relay, all connections of the application pass
 /// through the relay.

@@ -3,7 +3,9 @@
 use super::announced::Announced;
 use crate::host::connection::{Connection, Connections, Place, Side};
 use crate::host::tcp::profile::Profile;
-use crate::host::tcp::{route_mtu_bytes, Reading, Socket, SocketOptions, MTU_BYTES};
+use crate::host::tcp::{
+    route_mtu_bytes, window_scale, HostRules, Reading, Socket, SocketOptions, MTU_BYTES,
+};
 use crate::scenario::Flow;
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
@@ -17,6 +19,8 @@ pub(crate) struct Setup<'a> {
     pub number: u32,
     /// The run's seed.
     pub seed: u64,
+    /// Rules of all hosts of the run.
+    pub rules: HostRules,
     /// Number of the route from the opener to the responder. The route with the next number leads
     /// back.
     pub route: u32,
@@ -59,7 +63,7 @@ impl Recipe {
             flow: setup.number,
             routes: [setup.route, setup.route + 1],
             profile: setup.profile,
-            options: socket_options(setup.flow, setup.seed, interactive),
+            options: socket_options(setup.flow, setup.rules, setup.seed, interactive),
             control: control.expect("checked by the scenario"),
             announced: Announced::of(setup.flow),
             recorded,
@@ -139,14 +143,23 @@ impl Recipe {
     }
 }
 
-fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
+/// The window scale that a flow's hosts announce; None: window scaling is off.
+pub(crate) fn window_scale_of(flow: &Flow, rules: HostRules, profile: &Profile) -> Option<u8> {
+    window_scale(profile, &socket_options(flow, rules, 0, false))
+}
+
+fn socket_options(flow: &Flow, rules: HostRules, seed: u64, interactive: bool) -> SocketOptions {
     SocketOptions {
         mtu_bytes: MTU_BYTES,
-        sack: flow.sack,
-        timestamps: flow.timestamps,
-        delayed_ack: flow.delayed_ack,
-        receive_buffer_bytes: flow.receive_buffer_bytes,
-        receive_window_bytes: flow.receive_window_bytes,
+        sack: flow.sack && rules.sack,
+        timestamps: flow.timestamps && rules.timestamps,
+        delayed_ack: flow.delayed_ack && rules.delayed_ack,
+        rcvbuf_bytes: flow.rcvbuf_bytes,
+        sndbuf_bytes: flow.sndbuf_bytes,
+        rmem_bytes: flow.rmem_bytes,
+        wmem_bytes: flow.wmem_bytes.or(rules.wmem_bytes),
+        initial_rwnd_bytes: flow.initial_rwnd_bytes,
+        rules,
         extra_ack: flow.extra_ack,
         willing_code: flow
             .willing_rate_bps
@@ -154,11 +167,11 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
             .min(MAX_CODE) as u8,
         inflates_codes: flow.inflates_codes,
         forges_nonce: flow.forges_nonce,
-        ecn: flow.ecn,
-        frto: flow.frto,
+        ecn: flow.ecn.map(|mode| mode.or(rules.ecn)),
+        frto: flow.frto.or(rules.frto),
         seed,
+        pacing_percent: rules.pacing_percent,
         nodelay: flow.nodelay,
-        send_buffer_bytes: flow.send_buffer_bytes,
         reading: reading(flow),
         interactive,
     }

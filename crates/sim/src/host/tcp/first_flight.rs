@@ -21,7 +21,9 @@ impl Socket {
     pub(super) fn start_fast(&mut self) {
         let mut usual_pkts = self.conn.cwnd_pkts;
         if self.counters.sent_pkts == 0 {
-            usual_pkts = usual_pkts.min(self.profile.initial_cwnd_pkts);
+            let of_route = self.options.rules.initcwnd_pkts;
+            let initial_pkts = of_route.unwrap_or(self.profile.initial_cwnd_pkts);
+            usual_pkts = usual_pkts.min(initial_pkts);
         }
         // A startup may limit its window by the peer's window. To find the window without that
         // limit, call the startup with an unlimited peer window.

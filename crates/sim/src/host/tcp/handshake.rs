@@ -40,7 +40,11 @@ impl Socket {
         let options = 4
             + if self.options.timestamps { 10 } else { 0 }
             + if self.options.sack { 2 } else { 0 }
-            + 4;
+            + if self.options.rules.window_scaling {
+                4
+            } else {
+                0
+            };
         let ack = if self.state == State::SynSent {
             0
         } else {

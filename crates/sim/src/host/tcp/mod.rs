@@ -20,6 +20,7 @@ mod reader;
 mod receiver;
 mod recovery;
 mod rtt;
+mod rules;
 mod scoreboard;
 mod segmentation;
 mod send;
@@ -39,8 +40,10 @@ pub use limited::LimitedTime;
 pub use options::SocketOptions;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
+pub(crate) use receiver::window_scale;
 use receiver::Receiver;
-use rtt::Rtt;
+use rtt::{rto_min_us, Rtt};
+pub use rules::HostRules;
 use scoreboard::Scoreboard;
 pub use sizes::{HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 pub(crate) use state::Pending;
@@ -49,8 +52,6 @@ use state::{
     TimerSlot, NEVER,
 };
 pub use state::{Counters, FirstFlights, Reading, Timer, RATE_INTERVAL_NS};
-
-pub use crate::scenario::limits::WINDOW_SHIFT;
 
 /// Sender states as numbers, in the order of severity.
 mod ca {
@@ -126,6 +127,8 @@ pub struct Socket {
     cwnd_limited: bool,
     /// Whether RACK detects losses: the stack profile has it and SACK is on.
     uses_rack: bool,
+    /// Whether tail loss probes are sent.
+    probes: bool,
     /// Whether the control uses rate samples and sets cwnd itself. `rates` is then set.
     takes_samples: bool,
     /// Whether the control reads the values that the first link of the path publishes.
@@ -249,7 +252,10 @@ impl Socket {
         let own = control.header();
         let mss = options.segment_bytes() - own.map_or(0, |own| u32::from(own.wire_bytes));
         let conn = Conn {
-            cwnd_pkts: profile.initial_cwnd_pkts,
+            cwnd_pkts: options
+                .rules
+                .initcwnd_pkts
+                .unwrap_or(profile.initial_cwnd_pkts),
             ssthresh_pkts: SSTHRESH_INFINITE,
             cwnd_clamp_pkts: u32::MAX >> 1,
             min_rtt_us: u32::MAX,
@@ -276,14 +282,18 @@ impl Socket {
             fin_with_last_data: false,
             closes_when_acked: false,
             writer_waits: false,
-            buffer: SendBuffer::new(profile, options.send_buffer_bytes),
+            buffer: SendBuffer::new(profile, &options),
             fin_received: None,
             snd_wnd: 0,
             small_end: 0,
             last_sent_ns: 0,
             board: Scoreboard::default(),
             conn,
-            rtt: Rtt::new(profile.clock_us, profile.initial_rto_us),
+            rtt: Rtt::new(
+                profile.clock_us,
+                profile.initial_rto_us,
+                rto_min_us(profile, options.rules.rto_min_us),
+            ),
             high_seq: 0,
             prior_ssthresh: 0,
             startup_reduces: false,
@@ -294,6 +304,9 @@ impl Socket {
             reordering: DUPTHRESH,
             fack: profile.detection == profile::Detection::Fack && options.sack,
             uses_rack: profile.detection == profile::Detection::RackTlp && options.sack,
+            probes: profile.detection == profile::Detection::RackTlp
+                && options.sack
+                && options.rules.probes,
             prior_cwnd: 0,
             prr_delivered: 0,
             prr_out: 0,

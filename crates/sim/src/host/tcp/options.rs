@@ -1,26 +1,37 @@
 //! Socket options that a flow sets.
 
+use super::rules::HostRules;
 use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::Reading;
 use crate::scenario::EcnMode;
+use headway_experiment::host::Memory;
 
 /// Socket options of a flow. Fields that are needed for every packet are at the end, so that they
 /// share a cache line with the next fields of `Socket`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SocketOptions {
-    /// Initial size of the receive buffer; None: the stack profile's.
-    pub receive_buffer_bytes: Option<u64>,
-    /// Size of the send buffer, including the overhead of sk_buffs; None: it grows with cwnd.
-    pub send_buffer_bytes: Option<u64>,
-    /// Initial receive window; None: the stack profile's.
-    pub receive_window_bytes: Option<u64>,
+    /// SO_RCVBUF.
+    pub rcvbuf_bytes: Option<u64>,
+    /// SO_SNDBUF.
+    pub sndbuf_bytes: Option<u64>,
+    /// Minimum, default and maximum of the receive buffer that the flow sets.
+    pub rmem_bytes: Option<Memory>,
+    /// Minimum, default and maximum of the send buffer; None: the stack profile's.
+    pub wmem_bytes: Option<Memory>,
+    /// Receive window at the start; None: the stack profile's.
+    pub initial_rwnd_bytes: Option<u64>,
+    /// Rules that sysctls and the attributes of routes set.
+    pub rules: HostRules,
     /// Largest packet that the route takes.
     pub mtu_bytes: u32,
     /// How the application reads arrived data.
     pub reading: Reading,
     /// Seed of the run.
     pub seed: u64,
+    /// The rate for which large segments are sized, as percentages of cwnd per RTT: while cwnd is
+    /// below half of ssthresh, and otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+    pub pacing_percent: (u16, u16),
     /// ECN setting of the end that opens the connection, then of the other end; None: the stack
     /// profile's.
     pub ecn: [Option<EcnMode>; 2],

@@ -2,7 +2,8 @@
 //! a smaller gain when the RTT falls, a variance that is the maximum over a window, and a floor on
 //! the variance rather than on the timeout.
 
-use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
+use super::profile::{Profile, FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
+use super::ticks::TICK_NS;
 
 /// Converts a time to units of a clock. The units in use are constants in this function, so that
 /// the compiler can avoid divisions.
@@ -14,11 +15,23 @@ pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     }
 }
 
+/// The floor of the variance term of the timeout, if a sysctl or a route sets one: Linux counts it
+/// in ticks, rounded up (usecs_to_jiffies, msecs_to_jiffies).
+pub(super) fn rto_min_us(profile: &Profile, set_us: Option<u64>) -> u64 {
+    match set_us {
+        Some(set_us) if profile.ticks => set_us.next_multiple_of(TICK_NS / 1000),
+        Some(set_us) => set_us,
+        None => MIN_RTO_US,
+    }
+}
+
 /// The RTT estimator. It computes in units of the stack's clock, so that a clock of milliseconds
 /// truncates as in the kernel.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     clock_us: u64,
+    /// Smallest value of the variance term of the timeout, in clock units.
+    floor: i64,
     /// Smoothed RTT, in eighths of a clock unit; 0 before the first sample.
     srtt_x8: i64,
     /// Mean deviation of the RTT, in quarters of a clock unit.
@@ -37,9 +50,10 @@ pub struct Rtt {
 
 impl Rtt {
     /// Creates an estimator without samples.
-    pub fn new(clock_us: u64, initial_rto_us: u64) -> Rtt {
+    pub fn new(clock_us: u64, initial_rto_us: u64, rto_min_us: u64) -> Rtt {
         Rtt {
             clock_us,
+            floor: (rto_min_us / clock_us) as i64,
             srtt_x8: 0,
             mdev_x4: 0,
             mdev_max: 0,
@@ -51,8 +65,9 @@ impl Rtt {
         }
     }
 
-    fn floor(&self) -> i64 {
-        (MIN_RTO_US / self.clock_us) as i64
+    /// The floor of the variance term (tcp_rto_min_us).
+    pub fn rto_min_us(&self) -> u64 {
+        self.floor as u64 * self.clock_us
     }
 
     /// Adds a sample.
@@ -79,12 +94,12 @@ impl Rtt {
                     self.var -= (self.var - self.mdev_max) >> 2;
                 }
                 self.window_end = snd_nxt;
-                self.mdev_max = self.floor();
+                self.mdev_max = self.floor;
             }
         } else {
             self.srtt_x8 = sample << 3;
             self.mdev_x4 = sample << 1;
-            self.mdev_max = self.mdev_x4.max(self.floor());
+            self.mdev_max = self.mdev_x4.max(self.floor);
             self.var = self.mdev_max;
             self.window_end = snd_nxt;
         }
@@ -132,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_timeout_of_a_steady_path_is_its_rtt_plus_200_ms() {
-        let mut rtt = Rtt::new(1000, 3_000_000);
+        let mut rtt = Rtt::new(1000, 3_000_000, MIN_RTO_US);
         for i in 0..200 {
             rtt.sample(100_000, i, i + 1);
         }
@@ -142,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_timeout_after_the_first_sample_is_three_round_trips() {
-        let mut rtt = Rtt::new(1, 1_000_000);
+        let mut rtt = Rtt::new(1, 1_000_000, MIN_RTO_US);
         assert_eq!(rtt.rto_us(), 1_000_000);
         rtt.sample(400_000, 1, 2);
         assert_eq!(rtt.rto_us(), 1_200_000);

@@ -9,9 +9,6 @@ use crate::net::Net;
 
 /// A large segment has as many bytes as the assumed rate delivers in 2^-10 s (sk_pacing_shift).
 const RATE_SHIFT: u32 = 10;
-/// The assumed rate as percentages of cwnd per RTT. The first applies while cwnd is below half of
-/// ssthresh, the second otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
-const RATE_PERCENT: (u64, u64) = (200, 120);
 /// Largest size of a large segment in bytes: 64 KiB minus room for headers.
 pub(super) const LARGEST_BYTES: u64 = 65_216;
 /// On short paths large segments are larger: by up to LARGEST_BYTES more, halved for every 2^9 us
@@ -48,7 +45,7 @@ impl Socket {
             return self.segment_of_rate(rate, least);
         }
         let cwnd = self.conn.cwnd_pkts;
-        let (slow_start, avoidance) = RATE_PERCENT;
+        let (slow_start, avoidance) = self.options.pacing_percent;
         let percent = if cwnd < self.conn.ssthresh_pkts / 2 {
             slow_start
         } else {
@@ -56,7 +53,7 @@ impl Socket {
         };
         let pkts = u64::from(cwnd.max(self.board.packets_out()));
         let srtt_us = self.rtt.srtt_us().max(1);
-        let brought = mss * pkts * percent * 10_000;
+        let brought = mss * pkts * u64::from(percent) * 10_000;
         if self.longer_for_short_path() == 0
             && brought < (((smallest + 1) * mss) << RATE_SHIFT) * srtt_us
         {

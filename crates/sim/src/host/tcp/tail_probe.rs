@@ -15,7 +15,7 @@ impl Socket {
     /// RTO and then replace it by the probe. The RTO is armed here only if no probe follows, or if
     /// arming it adds an event: this keeps the order of events.
     pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
-        if !self.uses_rack
+        if !self.probes
             || self.board.packets_out() == 0
             || !matches!(self.conn.ca_state, ca::OPEN | ca::CWR)
             || self.board.sacked_out > 0
@@ -30,7 +30,7 @@ impl Socket {
             // With a single packet in flight, allow for the delay of its ACK.
             2 * srtt_us
                 + if self.board.packets_out() == 1 {
-                    200_000
+                    self.rtt.rto_min_us()
                 } else {
                     2_000
                 }

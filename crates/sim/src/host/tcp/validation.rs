@@ -21,7 +21,7 @@ impl Socket {
     /// has the same effect (tcp_ack_update_window).
     pub(super) fn restart_if_idle(&mut self, net: &mut Net) {
         let (idle, timeout) = self.idle_and_timeout(net, self.last_sent_ns);
-        if self.snd_nxt > 1 && idle > timeout && !self.takes_samples {
+        if self.snd_nxt > 1 && idle > timeout && !self.takes_samples && self.shrinks_when_idle() {
             let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
             self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut cwnd = self.conn.cwnd_pkts;
@@ -90,7 +90,12 @@ impl Socket {
     }
 
     pub(super) fn restart_cwnd_pkts(&self) -> u32 {
-        self.profile.restart_cwnd_pkts(self.mss)
+        let of_route = self.options.rules.initcwnd_pkts;
+        of_route.unwrap_or_else(|| self.profile.restart_cwnd_pkts(self.mss))
+    }
+
+    fn shrinks_when_idle(&self) -> bool {
+        self.options.rules.shrinks_when_idle
     }
 
     /// The current ssthresh: at least three quarters of cwnd, unless cwnd is being reduced because
@@ -136,6 +141,7 @@ impl Socket {
         if self.conn.ca_state == ca::OPEN
             && self.writer_leaves_window_unused()
             && !self.takes_samples
+            && self.shrinks_when_idle()
             && self.unused_for_a_timeout(net)
         {
             // The application has not filled the window for a whole RTO.

@@ -7,16 +7,14 @@
 //! the last sk_buff is always filled. While the last sk_buff is the next to be sent, a large
 //! segment of it is sent each time that it is full (tcp_push_one), which makes room for more. A
 //! running writer therefore uses up the window and ends with a full unsent sk_buff. The result does
-//! not depend on how the application divides its data into calls. `notsent_lowat` is off, and low
-//! memory of the host is not modelled.
+//! not depend on how the application divides its data into calls. Low memory of the host is not
+//! modelled.
 
 use super::limited::LimitedBy;
 use super::segmentation::LARGEST_BYTES;
 use super::{Socket, State};
 use crate::net::Net;
 
-/// Largest size of a send buffer (tcp_wmem).
-const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 /// If the peer's largest window exceeds this, a segment is at most half of that window; otherwise
 /// at most the whole window (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
 const HALF_ABOVE_BYTES: u32 = 536;
@@ -119,8 +117,9 @@ impl Socket {
             None => 2,
         };
         let bytes = windows * u64::from(pkts) * rule.per_mss_bytes;
+        let most = self.buffer.most_bytes;
         let limit = &mut self.buffer.limit_bytes;
-        *limit = (*limit).max(bytes.min(MAX_SEND_BUFFER_BYTES));
+        *limit = (*limit).max(bytes.min(most));
     }
 
     /// Whether writers wait for room in this socket's buffer.
@@ -301,7 +300,9 @@ impl Socket {
                     break;
                 }
             }
-            if self.send_queue_bytes() >= self.buffer.limit_bytes {
+            if self.send_queue_bytes() >= self.buffer.limit_bytes
+                || self.unsent_bytes() >= self.buffer.lowat_bytes
+            {
                 self.mark_pushed();
                 self.writer_waits = true;
                 break;
@@ -407,8 +408,12 @@ impl Socket {
         true
     }
 
-    /// Whether at least a third of the send buffer is free (sk_stream_min_wspace).
+    /// Whether at least a third of the send buffer is free (sk_stream_min_wspace), and less than half
+    /// of tcp_notsent_lowat is unsent (__sk_stream_is_writeable).
     fn has_room(&self) -> bool {
+        if 2 * self.unsent_bytes() >= self.buffer.lowat_bytes {
+            return false;
+        }
         let limit = self.buffer.limit_bytes;
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
         // In most cases the data alone exceeds the limit, so the overhead of sk_buffs need not be

@@ -1,8 +1,10 @@
 //! When the receiving half sends ACKs: immediately, delayed, or merged with others.
 
 use super::{AckPlan, Receiver, ATO_MIN_NS};
-use crate::host::tcp::profile::DUPTHRESH;
-use crate::host::tcp::rtt::Rtt;
+use crate::host::tcp::profile::{Profile, DUPTHRESH, MIN_RTO_US};
+use crate::host::tcp::rtt::{rto_min_us, Rtt};
+use crate::host::tcp::ticks::TICK_NS;
+use crate::host::tcp::SocketOptions;
 
 const MS: u64 = 1_000_000;
 /// TCP_DELACK_MAX.
@@ -11,6 +13,18 @@ const DELACK_MAX_NS: u64 = 200 * MS;
 const MAX_QUICK_ACKS: u32 = 16;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
+
+/// Longest delay of a delayed ACK: shorter than a retransmission timeout that a sysctl or a route
+/// has shortened (tcp_delack_max since Linux 6.7).
+pub(super) fn delack_max_ns(profile: &Profile, options: &SocketOptions) -> u64 {
+    match options.rules.rto_min_us {
+        Some(set_us) if profile.ticks && set_us < MIN_RTO_US => {
+            let rto_min_us = rto_min_us(profile, Some(set_us));
+            (rto_min_us * 1000).max(2 * TICK_NS) - TICK_NS
+        }
+        _ => u64::MAX,
+    }
+}
 
 impl Receiver {
     #[inline(always)]
@@ -44,6 +58,7 @@ impl Receiver {
             }
             ato = ato.min(most);
         }
+        ato = ato.min(self.delack_max_ns);
         let mut at = now_ns + ato;
         if let Some(armed) = self.delack_at {
             if armed <= now_ns + ato / 4 {

@@ -9,8 +9,9 @@ use super::profile::{Profile, Reduction};
 use super::rtt::Rtt;
 use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::reader::Reader;
-use super::{SocketOptions, WINDOW_SHIFT};
+use super::SocketOptions;
 use crate::net::packet::Sacks;
+pub(crate) use first_sizes::window_scale;
 use first_sizes::FirstSizes;
 
 /// Shortest delay of a delayed ACK (TCP_ATO_MIN, TCP_DELACK_MIN).
@@ -83,6 +84,8 @@ pub struct Receiver {
     pub pingpong: bool,
     pub(super) pushed: bool,
     delayed_ack: bool,
+    /// Window scale: windows are announced in units of 2 to this power.
+    scale: u8,
     /// Whether SACK is on. Only with SACK may duplicate ACKs be merged.
     sack: bool,
     timestamps: bool,
@@ -129,6 +132,11 @@ pub struct Receiver {
 
     /// Largest size to which right-sizing may raise the receive buffer.
     max_buffer_bytes: u64,
+    /// Whether the application has set the buffer's size, so that it does not grow
+    /// (SOCK_RCVBUF_LOCK).
+    buffer_is_fixed: bool,
+    /// Longest delay of a delayed ACK.
+    delack_max_ns: u64,
     /// Number of bytes that arrived behind holes.
     held_bytes: u64,
     /// When a segment outside the window was last answered with an ACK.
@@ -173,7 +181,10 @@ impl Receiver {
             right_edge: rcv_nxt + sizes.first_window,
             edge_is_current: false,
             buffer_bytes: sizes.buffer,
-            max_buffer_bytes: profile.max_buffer_bytes.max(sizes.buffer),
+            max_buffer_bytes: sizes.most,
+            buffer_is_fixed: sizes.is_fixed,
+            scale: sizes.scale,
+            delack_max_ns: acks::delack_max_ns(profile, options),
             window_part: profile.window_part,
             window_clamp: sizes.clamp,
             window_threshold: sizes.first_window.min(sizes.clamp),
@@ -446,8 +457,9 @@ impl Receiver {
             self.edge_is_current = true;
         }
         self.ack_after_read = false;
-        // With window scaling the advertised window is a multiple of the unit, rounded down.
-        ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
+        // The advertised window is a number of 16 bits, in units that are rounded down.
+        let units = (self.right_edge - self.rcv_nxt) as u32 >> self.scale;
+        units.min(0xffff) << self.scale
     }
 
     /// Writes SACK blocks into the packet, at most `max_blocks`. Returns how many it wrote, and

@@ -4,13 +4,19 @@
 
 use super::first_sizes::{window_of, FirstSizes};
 use super::{memory_of, Receiver};
-use crate::host::tcp::{SocketOptions, WINDOW_SHIFT};
-
-fn round_up(window: u64) -> u64 {
-    window.next_multiple_of(1 << WINDOW_SHIFT)
-}
+use crate::host::tcp::SocketOptions;
 
 impl Receiver {
+    /// Rounds a window up to the unit in which it is announced.
+    fn round_up(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.scale)
+    }
+
+    /// The largest window that 16 bits can announce.
+    fn largest_window(&self) -> u64 {
+        0xffff << self.scale
+    }
+
     fn window_of(&self, buffer_bytes: u64) -> u64 {
         window_of(buffer_bytes, self.window_part)
     }
@@ -186,13 +192,17 @@ impl Receiver {
     }
 
     fn raise_buffer(&mut self, window: u64) {
+        if self.buffer_is_fixed {
+            return;
+        }
         let buffer = ((window << 8) / self.window_part).min(self.max_buffer_bytes);
         if buffer > self.buffer_bytes {
             self.buffer_bytes = buffer;
             self.window_clamp = if self.is_linux_6() {
                 self.window_of(buffer)
             } else {
-                window.min(self.window_of(self.max_buffer_bytes))
+                let full = self.window_of(self.max_buffer_bytes);
+                window.min(full).min(self.largest_window())
             };
         }
     }
@@ -204,7 +214,9 @@ impl Receiver {
         let taken = self.taken_bytes();
         if taken > self.buffer_bytes && self.unread_memory_bytes > 0 {
             self.quick = 0;
-            self.buffer_bytes = taken.min(self.max_buffer_bytes);
+            if !self.buffer_is_fixed {
+                self.buffer_bytes = taken.min(self.max_buffer_bytes);
+            }
         }
     }
 
@@ -246,12 +258,30 @@ impl Receiver {
         let mut free = self.free_space();
         if free < full / 2 {
             self.quick = 0;
-            free &= !((1 << WINDOW_SHIFT) - 1);
+            free &= !((1 << self.scale) - 1);
             if free < allowed / 16 || free < mss {
                 return 0;
             }
         }
-        round_up(free.min(self.window_threshold))
+        free = free.min(self.window_threshold);
+        if self.scale == 0 {
+            return self.unscaled_window(free, mss, full);
+        }
+        self.round_up(free)
+    }
+
+    /// Without a window scale, the window is a number of whole segments. The one that was announced
+    /// last remains as long as it is within a segment of the free room.
+    #[cold]
+    fn unscaled_window(&self, free: u64, mss: u64, full: u64) -> u64 {
+        let last = self.right_edge - self.acked;
+        if last + mss <= free || last > free {
+            free - free % mss.max(1)
+        } else if mss == full && free > last + full / 2 {
+            free
+        } else {
+            last
+        }
     }
 
     /// The right edge of the window that an ACK advertises now. It never moves left
@@ -264,9 +294,9 @@ impl Receiver {
         let window = self.select_window();
         self.rcv_nxt
             + if window < now {
-                round_up(now)
+                self.round_up(now)
             } else {
-                window.min(0xffff << WINDOW_SHIFT)
+                window.min(self.largest_window())
             }
     }
 }

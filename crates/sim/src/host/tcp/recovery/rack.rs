@@ -182,7 +182,9 @@ impl Socket {
 
     fn rack_window_us(&self) -> u64 {
         if !self.rack.reordering_seen
-            && (self.conn.ca_state >= ca::RECOVERY || self.board.sacked_out >= self.reordering)
+            && (self.conn.ca_state >= ca::RECOVERY
+                || self.options.rules.counts_duplicate_acks
+                    && self.board.sacked_out >= self.reordering)
         {
             return 0;
         }
@@ -239,7 +241,10 @@ impl Socket {
 
     /// Adapts the reordering window to D-SACKs (tcp_rack_update_reo_wnd).
     pub(in crate::host::tcp) fn rack_dsack(&mut self, info: &AckInfo) {
-        if !self.uses_rack || !(info.dsack || self.rack.dsack_seen) {
+        if !self.uses_rack
+            || !(info.dsack || self.rack.dsack_seen)
+            || !self.options.rules.reordering_window_adapts
+        {
             return;
         }
         if self.conn.delivered_pkts < self.rack.last_delivered {

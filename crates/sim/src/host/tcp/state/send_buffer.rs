@@ -1,10 +1,16 @@
 //! A socket's send buffer and the state of the writer.
 
 use super::super::profile::Profile;
+use super::super::SocketOptions;
 use std::collections::VecDeque;
 
 /// Value of `next_push` if every push has been sent.
 const NO_PUSH: u64 = u64::MAX;
+
+/// Largest size of a send buffer (the maximum of tcp_wmem).
+const MAX_BYTES: u64 = 4 << 20;
+/// Smallest size of a send buffer (SOCK_MIN_SNDBUF).
+const MIN_BYTES: u64 = 4608;
 
 /// State of the writer and its buffer.
 #[derive(Clone, Debug)]
@@ -22,6 +28,10 @@ pub struct SendBuffer {
     pub next_push: u64,
     /// Buffer size (sk_sndbuf).
     pub limit_bytes: u64,
+    /// Size up to which the buffer grows (the maximum of tcp_wmem).
+    pub most_bytes: u64,
+    /// The writer waits while this much data is unsent (tcp_notsent_lowat).
+    pub lowat_bytes: u64,
     /// Data bytes of an sk_buff that the writer fills (size_goal).
     pub goal_bytes: u32,
     /// Number of data bytes before the last sk_buff, counted when that sk_buff began.
@@ -30,7 +40,8 @@ pub struct SendBuffer {
     pub max_window_bytes: u32,
     /// Whether writers wait for room in the buffer.
     pub limits: bool,
-    /// Whether the application set the buffer's size (SO_SNDBUF).
+    /// Whether the buffer keeps its size: the application has set it (SO_SNDBUF), or the default of
+    /// tcp_wmem is its maximum.
     pub fixed: bool,
     /// Whether a FIN follows after all data is written.
     pub closing: bool,
@@ -45,13 +56,21 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
+    pub fn new(profile: &Profile, options: &SocketOptions) -> SendBuffer {
         let rule = &profile.send_buffer;
         // Writers that wait for room begin to write when the connection is open.
         let at_first = if rule.limits {
             0
         } else {
             2 * u64::from(profile.initial_cwnd_pkts) * rule.per_mss_bytes
+        };
+        let (explicit_bytes, most_bytes) = match (options.sndbuf_bytes, options.wmem_bytes) {
+            (Some(bytes), _) => {
+                let bytes = (2 * bytes).max(MIN_BYTES);
+                (Some(bytes), bytes)
+            }
+            (None, Some([_, first, most])) => (Some(first), most),
+            (None, None) => (None, MAX_BYTES),
         };
         SendBuffer {
             app_end: 1,
@@ -60,11 +79,13 @@ impl SendBuffer {
             unsent_pushes: VecDeque::new(),
             next_push: NO_PUSH,
             limit_bytes: explicit_bytes.unwrap_or(at_first),
+            most_bytes,
+            lowat_bytes: options.rules.notsent_lowat_bytes,
             goal_bytes: 0,
             filled_bytes: 1,
             max_window_bytes: 0,
             limits: rule.limits || explicit_bytes.is_some(),
-            fixed: explicit_bytes.is_some(),
+            fixed: explicit_bytes.is_some_and(|bytes| bytes >= most_bytes),
             closing: false,
             pushes_tail: false,
             polled_full: false,

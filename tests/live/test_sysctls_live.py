@@ -1,0 +1,13 @@
+"""Tests that sysctls, attributes of routes and buffers have the same results on the kernel."""
+
+import pytest
+from host_rows import HOST_ROWS, HostRow, result
+from real_time import in_real_time, live
+from support import on_kernel
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("row", HOST_ROWS, ids=str)
+def test_a_setting_has_the_result_that_was_measured(row: HostRow) -> None:
+    assert result(live(row.experiment(with_it=True))) == pytest.approx(row.kernel, rel=row.spread)
