@@ -18,7 +18,8 @@ OPTIONS = {
     "try": "--apart --aqm --backend --beside --buffer --control --diverge --diverge-after "
     "--diverge-ignore --diverge-time --duration --flows --hop --json --loss --out --pcap --plot "
     "--quick-start --rate --router --rtt --save --seed --stack --threads --trials --vary --voip "
-    "--warmup --reverse --topology",
+    "--warmup --reverse --topology --jitter --burst-loss --policer --shaper "
+    "--aggregation",
     "draw": "--json --out",
     "report": "--json",
     "claims": "--json --only",

@@ -156,7 +156,16 @@ CHANCES = st.sampled_from([0, 0.01, 0.5, 0.999])
 SIZES = st.sampled_from(["1 B", "1460 B", "1 MB", "900000 GB"])
 HOPS = st.one_of(st.none(), st.integers(0, 4))
 ODDS = st.booleans()
-PORTION = {"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES}
+JITTERS = st.sampled_from(
+    ["1 ms", "10 min:distribution=pareto", "1 ns:correlation=0.999:reorder=on:distribution=normal"]
+)
+BURSTS = st.sampled_from(["to_bad=1%:to_good=100%", "to_bad=1:to_good=1e-9:loss_bad=0.5"])
+BUCKETS = st.sampled_from(["1 bit/s:burst=1500B", "10Mbit/s:burst=64KiB", "9 Tbit/s:burst=4GB"])
+PORTION = {
+    **{"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES},
+    **{"jitter": JITTERS, "burst_loss": BURSTS, "policer": BUCKETS, "shaper": BUCKETS},
+    "aggregation": st.sampled_from(["4 ms", "10 min:packets=1", "1 ns:packets=32"]),
+}
 LINKS = st.fixed_dictionaries(
     {"rate": RATES, "delay": TIMES, "buffer": BUFFERS},
     optional={**PORTION, "aqm": st.sampled_from(["drop-tail", "red"]), "quick_start": ODDS},

@@ -70,6 +70,9 @@ def check_routes(lowered: dict[str, Any], routes: tuple[list[int], list[int]]) -
 def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
     for field in ("loss", "duplicate", "reorder"):
         assert lowered[field] == getattr(link, field)
+    for field in ("jitter", "burst_loss", "policer", "shaper", "aggregation"):
+        effect = getattr(link, field)
+        assert lowered.get(field) == (None if effect is None else effect.fields()), field
     assert (lowered["rate_bps"], lowered["delay_ns"]) == (link.rate, link.delay)
     assert lowered["reorder_delay_ns"] == link.reorder_delay
     assert lowered["aqm"] == {"name": link.aqm.name, "tunables": link.aqm.tunables}

@@ -304,12 +304,13 @@ def test_a_dumbbell_s_sketch_has_the_values_of_all_experiments() -> None:
     drawn = sketches(
         [experiment(topology=path | {"rtt": f"{ms} ms", "loss": 0.01}) for ms in (50, 80, 9, 300)]
         + [experiment(topology=path | {"rate": "9Mbit/s", "quick_start": True}, flows="1xreno")]
+        + [experiment(topology=path | {"jitter": "9 ms"})]
     )
     [sketch] = drawn
     for text in ("1 or 9 Mbit/s", "40 pkts, drop-tail", "9 to 300 ms round trip", "1 or 2",
-                 "random loss 0.01", "Quick-Start router in some"):  # fmt: skip
+                 "random loss 0.01", "Quick-Start router in some", "jitter in some"):  # fmt: skip
         assert text in sketch.svg, text
-    assert "5 trials of 10 s" in sketch.caption
+    assert "6 trials of 10 s" in sketch.caption
     assert _inside(sketch)
 
 

@@ -167,12 +167,12 @@ class Spec(BaseModel):
             for name, part in value.items():
                 if name not in known:
                     hint = unknown("", str(name), known).partition("; ")[2]
-                    raise _field_error(name, f"no such field; {hint}")
+                    raise field_error(name, f"no such field; {hint}")
                 if name in _UNIONS and isinstance(part, dict) and "kind" not in part:
                     members = get_args(known[name].annotation)
                     kinds = (member.model_fields["kind"].default for member in members)
                     allowed = f"is missing; allowed: {', '.join(kinds)}"
-                    raise _field_error(f"{name}.kind", allowed)
+                    raise field_error(f"{name}.kind", allowed)
         return value
 
     if not TYPE_CHECKING:  # hidden from type checkers, which derive the signature from the fields
@@ -214,7 +214,8 @@ class Spec(BaseModel):
             raise _experiment_error(error) from None
 
 
-def _field_error(name: object, what: str) -> PydanticCustomError:
+def field_error(name: object, what: str) -> PydanticCustomError:
+    """An error of a model's validator that concerns the field ``name`` of the model."""
     return PydanticCustomError("of_a_field", "{what}", {"name": str(name), "what": what})
 
 

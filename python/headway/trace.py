@@ -54,7 +54,8 @@ SCHEMA: dict[str, dict[str, Any]] = {
     },
     # One row per packet that a link dropped; reason: 0 the queue has no room, 1 random loss, 2
     # early
-    # (the AQM's choice), 3 the packet has IP options, 4 the packet is a SYN that requests ECN.
+    # (the AQM's choice), 3 the packet has IP options, 4 the packet is a SYN that requests ECN,
+    # 5 the policer had too few tokens.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,

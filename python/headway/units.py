@@ -94,12 +94,12 @@ def parse_buffer(text: object) -> Buffer:
     return Buffer(Decimal(amount), cast(Literal["B", "pkts", "BDP"], unit))
 
 
-def parse_probability(value: object) -> float:
+def parse_probability(value: object, *, with_one: bool = False) -> float:
     """A probability from 0 to less than 1: a number, or text such as "0.01" or "1%".
 
-    Raises ValueError for anything else.
+    ``with_one`` also allows 1. Raises ValueError for anything else.
     """
-    return engine.parse_probability(str(value), repr(value))
+    return engine.parse_probability(str(value), repr(value), with_one)
 
 
 def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:

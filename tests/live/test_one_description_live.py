@@ -101,3 +101,27 @@ def test_a_testbed_of_an_experiment_has_the_links_of_its_simulation(tmp_path: Pa
         assert done.returncode == 2
         assert told in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(BUILT_CTL is None, reason="headwayctl is not built (make build)")
+def test_a_testbed_of_a_network_has_the_routes_of_its_simulation(tmp_path: Path) -> None:
+    link = {"rate": "12345 kbit/s", "delay": "3333 us", "buffer": "1.7 BDP", "loss": "0.3%"}
+    names = ("a-b", "b-c", "c-d", "d-a", "a-c")
+    path = {
+        "kind": "network", "nodes": ["a", "b", "c", "d"], "ecmp": True, "access_delay": "1 ms",
+        "edges": [{"between": name, "forward": link} for name in names],
+    }  # fmt: skip
+    flows = "8xreno:source=b:destination=d,reno:source=a:destination=b:route=a-c-b:delay=4ms"
+    whole = {"topology": path, "flows": flows, "duration": "1 s", "seed": 7}
+    made = Experiment.model_validate(whole)
+    assert len({tuple(there) for there, _ in made.all_routes()}) == 3
+    done = of_file(json.loads(made.model_dump_json()), tmp_path)
+    assert done.returncode == 0, done.stderr
+    config = json.loads(done.stdout)["config"]
+    paths = [config["forward"], config["reverse"], *config["further"]]
+    for own, lowered in zip(paths, topology_fields(made)["links"], strict=True):
+        assert {name: value for name, value in own["link"].items() if value is not None} == lowered
+    pairs = zip(config["left"], config["right"], strict=True)
+    assert [(one["route"], other["route"]) for one, other in pairs] == list(made.all_routes())
+    delays_ns = [host["extra_delay_ns"] for host in config["left"]]
+    assert delays_ns == [2_000_000] * 8 + [6_000_000]

@@ -86,9 +86,28 @@ impl Path {
             if link.vary.is_some() {
                 return error("vary: given twice, as a file and in the link");
             }
+            if link.aggregation.is_some() {
+                return error("aggregation: a link with vary cannot send in frames");
+            }
             link.vary = Some(file.read()?);
         }
         Ok(link)
+    }
+
+    /// Checks that the token buckets have room for the largest packet, which otherwise never passes.
+    fn check_bursts(&self, name: &str, mtu_bytes: u32) -> Result<(), EmulatorError> {
+        let effects = self.link.effects();
+        let policer = effects.policer.map(|p| ("policer", p.burst_bytes));
+        let shaper = effects.shaper.map(|s| ("shaper", s.burst_bytes));
+        for (effect, burst_bytes) in policer.into_iter().chain(shaper) {
+            if burst_bytes < u64::from(mtu_bytes) {
+                return error(format!(
+                    "{name}.link.{effect}.burst_bytes: {burst_bytes} is not allowed; \
+                     at least mtu_bytes, {mtu_bytes}"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -278,6 +297,7 @@ impl Config {
                     "{name}.link.routers: emulated links cannot have routers"
                 ));
             }
+            path.check_bursts(&name, self.mtu_bytes)?;
         }
         if !(68..=65_535).contains(&self.mtu_bytes) {
             let mtu = self.mtu_bytes;

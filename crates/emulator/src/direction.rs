@@ -185,9 +185,9 @@ impl Direction {
             mark,
         };
         if self.link.disturbs() {
-            let disturbance = self.link.disturbance();
-            carried.due_ns += disturbance.late_ns;
-            carried.copy_due_ns = disturbance.copy_late_ns.map(|late_ns| arrive_ns + late_ns);
+            let arrivals = self.link.disturb(arrive_ns);
+            carried.due_ns = arrivals.arrive_ns;
+            carried.copy_due_ns = arrivals.copy_arrive_ns;
         }
         carried
     }

@@ -104,7 +104,7 @@ row! {
     /// Number of the link. Of a pair of links, 0 is forward (left to right), and 1 is reverse.
     link: u8,
     /// What happened: 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
-    /// that asked for ECN.
+    /// that asked for ECN, 6 the policer.
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,

@@ -1,9 +1,13 @@
 //! Tests that a direction in virtual time behaves like the simulator's link, and that it follows a
 //! file with changes of rate and delay.
 
-use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
-use headway_sim::net::link::Drop;
+use std::net::Ipv4Addr;
+
+use headway_algorithms::QueueInstance;
+use headway_emulator::{Arriving, Carried, Config, Direction, Host, Outcome, Path, VaryFile};
+use headway_sim::net::link::{Drop, Link, Offer, Offered};
 use headway_sim::scenario::LinkSpec;
+use headway_sim::trace::record::Tables;
 
 const MS: u64 = 1_000_000;
 
@@ -117,6 +121,65 @@ fn duplicates_and_late_packets_are_those_of_the_simulators_link() {
 }
 
 #[test]
+fn effects_are_those_of_the_simulators_link() {
+    let json = r#"{"rate_bps": 50000000, "delay_ns": 20000000, "limit_bytes": 30000,
+        "jitter": {"spread_ns": 5000000, "distribution": "pareto", "correlation": 0.3},
+        "burst_loss": {"to_bad": 0.02, "to_good": 0.3},
+        "policer": {"rate_bps": 30000000, "burst_bytes": 20000, "mark": true},
+        "shaper": {"rate_bps": 20000000, "burst_bytes": 6000}, "duplicate": 0.05}"#;
+    let mut emulated = direction(json, None);
+    let queue = |view: &_| QueueInstance::new("drop-tail", &[], view);
+    let mut simulated = Link::new(&link(json), queue, 0, 1, false).unwrap();
+    let mut tables = Tables::default();
+    let mut seen = [0; 5];
+    for packet in 0..5000u64 {
+        // pauses let the buckets fill
+        let now_ns = packet * 300_000 + packet / 100 * 20 * MS;
+        let ecn = if packet % 3 == 0 { 2 } else { 0 };
+        let offered = Offered {
+            id: 7,
+            ip_bytes: 1500,
+            ecn,
+            ip_id: 0,
+            flow: 1,
+            route: 1,
+            to: 0,
+            opens: false,
+            ip_options: false,
+            carried: 0,
+            headers: None,
+        };
+        let expected = match simulated.offer(now_ns, offered, &mut tables) {
+            Offer::Dropped(reason) => Outcome::Dropped(reason),
+            Offer::Held { .. } => panic!("drop-tail decides when packets join"),
+            Offer::Accepted {
+                depart_ns,
+                arrive_ns,
+                mark,
+                ..
+            } => {
+                let arrivals = simulated.disturb(arrive_ns);
+                Outcome::Carried(Carried {
+                    depart_ns,
+                    due_ns: arrivals.arrive_ns,
+                    copy_due_ns: arrivals.copy_arrive_ns,
+                    mark,
+                })
+            }
+        };
+        assert_eq!(offer(&mut emulated, now_ns, 1500, ecn, false), expected);
+        seen[match expected {
+            Outcome::Dropped(Drop::Full) => 0,
+            Outcome::Dropped(Drop::Loss) => 1,
+            Outcome::Dropped(Drop::Policed) => 2,
+            Outcome::Carried(Carried { mark: true, .. }) => 3,
+            _ => 4,
+        }] += 1;
+    }
+    assert!(seen.iter().all(|&n| n > 5), "{seen:?}");
+}
+
+#[test]
 fn rate_and_delay_follow_a_schedule() {
     let file = TempFile::new(
         "schedule.csv",
@@ -177,12 +240,30 @@ fn invalid_configurations_are_rejected_with_one_line() {
         assert!(!message.contains('\n'), "{message}");
         message
     };
+    let frames = r#"{"rate_bps": 1000000, "aggregation": {"interval_ns": 4000000}}"#;
+    let vary = VaryFile::Mahimahi {
+        file: "/nonexistent".into(),
+    };
+    assert!(refused(frames, Some(vary)).contains("cannot send in frames"));
     let aqm = r#"{"rate_bps": 1, "aqm": {"name": "codell"}}"#;
     assert!(refused(aqm, None).contains("codell"));
     let vary = VaryFile::Mahimahi {
         file: "/nonexistent".into(),
     };
     assert!(refused(r#"{"rate_bps": 1}"#, Some(vary)).contains("/nonexistent"));
+}
+
+#[test]
+fn a_bucket_smaller_than_the_largest_packet_is_rejected() {
+    let json = r#"{"rate_bps": 1000000, "shaper": {"rate_bps": 900000, "burst_bytes": 2000}}"#;
+    let plain = LinkSpec::plain(1_000_000, 0);
+    let host = |last| Host::new(Ipv4Addr::new(10, 0, 0, last), 0);
+    let mut config = Config::new(plain, link(json), vec![host(1)], vec![host(2)]);
+    config.check().unwrap();
+    config.mtu_bytes = 9000;
+    let message = config.check().unwrap_err().to_string();
+    let expected = "reverse.link.shaper.burst_bytes: 2000 is not allowed; at least mtu_bytes, 9000";
+    assert_eq!(message, expected);
 }
 
 #[test]

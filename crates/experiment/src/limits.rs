@@ -38,3 +38,9 @@ pub const SOCKET_OPTION_BYTES: (u64, u64) = (BUFFER_BYTES.0 / 2, BUFFER_BYTES.1 
 pub const MIN_WINDOW_BYTES: u64 = 2920;
 /// Largest number of characters in a name.
 pub const MAX_NAME_CHARS: usize = 200;
+/// Largest spread of a link's delay variation, and longest time between its frames: ten minutes.
+pub const MAX_JITTER_NS: u64 = 600_000_000_000;
+/// Largest number of values in a table of delay variation, as in netem.
+pub const JITTER_TABLE_VALUES: usize = 16_384;
+/// Smallest bucket of a policer or shaper: a full packet, which otherwise never passes.
+pub const MIN_BURST_BYTES: u64 = 1500;

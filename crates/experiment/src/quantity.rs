@@ -324,14 +324,15 @@ pub fn parse_positive_size(text: &str) -> Result<u64, Refused> {
 /// # Errors
 /// One line for any other text.
 pub fn parse_probability(text: &str) -> Result<f64, Refused> {
-    probability(text, &quoted(text))
+    probability(text, &quoted(text), false)
 }
 
-/// Like [`parse_probability`], but error messages show `shown` instead of `text`.
+/// Like [`parse_probability`], but error messages show `shown` instead of `text`; `with_one` also
+/// allows 1.
 ///
 /// # Errors
 /// One line for any other text.
-pub fn probability(text: &str, shown: &str) -> Result<f64, Refused> {
+pub fn probability(text: &str, shown: &str, with_one: bool) -> Result<f64, Refused> {
     let text = text.trim();
     let (number, divisor) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 100.0),
@@ -341,11 +342,12 @@ pub fn probability(text: &str, shown: &str) -> Result<f64, Refused> {
         .parse::<f64>()
         .map_err(|_| Refused::new(format!("{shown} is not a probability; write 0.01 or 1%")))?
         / divisor;
-    if (0.0..1.0).contains(&value) {
+    if (0.0..1.0).contains(&value) || with_one && value == 1.0 {
         Ok(value)
     } else {
+        let most = if with_one { "at most" } else { "less than" };
         Err(Refused::new(format!(
-            "{shown} must be at least 0 and less than 1 (or 100%)"
+            "{shown} must be at least 0 and {most} 1 (or 100%)"
         )))
     }
 }

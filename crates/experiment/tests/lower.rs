@@ -108,6 +108,37 @@ fn the_reverse_link_mirrors_rate_and_limit_but_no_disturbance() {
 }
 
 #[test]
+fn effects_written_as_text_and_as_fields_are_the_same() {
+    let mut path = dumbbell();
+    path["jitter"] = json!("2ms:distribution=normal:reorder=on");
+    path["shaper"] = json!({ "rate": "1 Mbit/s", "burst": "3 kB" });
+    path["reverse"] = json!({ "rate": "1 Mbit/s", "delay": "1 ms", "buffer": "9 pkts",
+        "jitter": { "spread": "2 ms", "distribution": "normal", "table": null, "reorder": true },
+        "shaper": "1Mbit/s:burst=3kB" });
+    let made = topology(&path, &known()).unwrap();
+    let jitter = json!({ "spread_ns": 2_000_000, "distribution": "normal", "reorder": true });
+    let shaper = json!({ "rate_bps": 1_000_000, "burst_bytes": 3000 });
+    for link in &made.links {
+        assert_eq!((&link["jitter"], &link["shaper"]), (&jitter, &shaper));
+    }
+    for (text, line) in [
+        (
+            "2ms:reorder",
+            "topology.jitter: 'reorder': write OPTION=VALUE",
+        ),
+        ("2ms:spread=3ms", "topology.jitter: spread is given twice"),
+        (
+            "2ms:table=a.dist",
+            "topology.jitter.table: 'a.dist' is not allowed; a list",
+        ),
+    ] {
+        path["jitter"] = json!(text);
+        let error = topology(&path, &known()).unwrap_err().to_string();
+        assert!(error.starts_with(line), "{error}");
+    }
+}
+
+#[test]
 fn counters_are_read_once_at_the_warm_up_and_at_each_batch_and_sample() {
     assert_eq!(
         checkpoints_ns(100, 0, None),

@@ -10,6 +10,7 @@ use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
 use headway_experiment::{host, limits, lower, path, queue, start, testbed, text, Buffer};
+use headway_sim::scenario::{Jitter, LinkSpec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
@@ -161,8 +162,8 @@ fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
 }
 
 #[pyfunction]
-fn parse_probability(text: &str, shown: &str) -> PyResult<f64> {
-    quantity::probability(text, shown).map_err(invalid)
+fn parse_probability(text: &str, shown: &str, with_one: bool) -> PyResult<f64> {
+    quantity::probability(text, shown, with_one).map_err(invalid)
 }
 
 #[pyfunction]
@@ -254,6 +255,40 @@ fn topology(document: &str) -> PyResult<String> {
     let written = serde_json::from_str(document).map_err(invalid)?;
     let topology = lower::topology(&written, known()).map_err(invalid)?;
     Ok(topology.fields().to_string())
+}
+
+/// The fields of a link's effect from text such as "10ms:distribution=normal".
+#[pyfunction]
+fn effect_of_text<'py>(py: Python<'py>, name: &str, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(py, lower::effect_of_text(name, text).map_err(invalid)?)
+}
+
+/// The scenario's form of a link's effect, from the JSON of its typed model. Raises ValueError if
+/// the engine cannot run it.
+#[pyfunction]
+fn lowered_effect(name: &str, document: &str) -> PyResult<String> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let lowered = lower::lowered_effect(name, &written, "").map_err(invalid)?;
+    let link = serde_json::json!({ "rate_bps": limits::MAX_RATE_BPS, name: lowered });
+    let spec: LinkSpec = serde_json::from_value(link).map_err(invalid)?;
+    spec.check("").map_err(|e| {
+        let line = e.to_string();
+        invalid(line.trim_start_matches(&format!("{name}.")))
+    })?;
+    Ok(lowered.to_string())
+}
+
+/// The values of a table of delay variation, from text in netem's format.
+#[pyfunction]
+fn jitter_table_of_text(text: &str) -> PyResult<Vec<i16>> {
+    Jitter::table_of_text(text).map_err(invalid)
+}
+
+/// The longest time by which delay variation in the scenario's form delays a packet.
+#[pyfunction]
+fn jitter_longest_ns(lowered: &str) -> PyResult<u64> {
+    let jitter: Jitter = serde_json::from_str(lowered).map_err(invalid)?;
+    Ok(jitter.longest_ns())
 }
 
 /// Raises ValueError if a testbed cannot have this topology, the JSON of its typed model, with this
@@ -399,6 +434,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(flow_names, module)?,
         wrap_pyfunction!(scenario, module)?,
         wrap_pyfunction!(topology, module)?,
+        wrap_pyfunction!(effect_of_text, module)?,
+        wrap_pyfunction!(lowered_effect, module)?,
+        wrap_pyfunction!(jitter_table_of_text, module)?,
+        wrap_pyfunction!(jitter_longest_ns, module)?,
         wrap_pyfunction!(check_testbed, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,

@@ -22,6 +22,10 @@ pub enum Purpose {
     Control = 6,
     /// Phase of the hosts' clock ticks.
     Ticks = 7,
+    /// Delay variation of a link.
+    Jitter = 8,
+    /// Bursty loss of a link.
+    BurstLoss = 9,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.
@@ -43,4 +47,13 @@ pub fn exponential_ns(rng: &mut Xoshiro256PlusPlus, mean_ns: u64) -> u64 {
 pub fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
     use rand_core::RngCore;
     ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0
+}
+
+/// Converts a probability to a threshold for a 64-bit random number.
+pub fn threshold(p: f64) -> u64 {
+    if p >= 1.0 {
+        u64::MAX
+    } else {
+        (p * 18_446_744_073_709_551_616.0) as u64
+    }
 }

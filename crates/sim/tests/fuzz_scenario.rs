@@ -12,7 +12,13 @@ use serde_json::{json, Map, Value};
 fn valid() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10_000_000, "limit_bytes": 30_000,
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,
-        "reorder_delay_ns": 1_000_000, "aqm": {"name": "red", "tunables": {"ecn": 1}},
+        "reorder_delay_ns": 1_000_000,
+        "jitter": {"spread_ns": 1_000_000, "table": [-8192, 0, 8192], "correlation": 0.5,
+            "reorder": true},
+        "burst_loss": {"to_bad": 0.01, "to_good": 0.5, "loss_bad": 0.9, "loss_good": 0.001},
+        "policer": {"rate_bps": 2_000_000, "burst_bytes": 15_000, "mark": true},
+        "shaper": {"rate_bps": 900_000, "burst_bytes": 3000},
+        "aggregation": {"interval_ns": 4_000_000, "packets": 8}, "aqm": {"name": "red", "tunables": {"ecn": 1}},
         "routers": [{"name": "quick-start", "tunables": {"algorithm": 3, "slots": 4}}], "drop_ip_options": false});
     let named = |name: &str| {
         let mut link = link.clone();

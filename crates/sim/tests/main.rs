@@ -10,6 +10,7 @@ mod deadlines;
 mod delay_controls;
 mod determinism;
 mod ecn;
+mod effects;
 mod exchanges;
 mod fair_queue;
 mod frto;

@@ -50,11 +50,20 @@ fn link() -> impl Strategy<Value = Value> {
         chance(0.3),
         chance(0.3),
         (chance(0.5), 0..150 * MS),
-        (router(), prop::bool::weighted(0.1)),
+        (router(), prop::bool::weighted(0.1), effects()),
     )
         .prop_map(
-            |(rate, delay, mut queue, loss, duplicate, (reorder, late), (router, strict))| {
+            |(
+                rate,
+                delay,
+                mut queue,
+                loss,
+                duplicate,
+                (reorder, late),
+                (router, strict, effects),
+            )| {
                 let link = queue.as_object_mut().expect("an object");
+                link.extend(effects.as_object().expect("an object").clone());
                 link.insert("rate_bps".into(), json!(rate));
                 link.insert("delay_ns".into(), json!(delay));
                 link.insert("loss".into(), json!(loss));
@@ -66,6 +75,29 @@ fn link() -> impl Strategy<Value = Value> {
                 queue
             },
         )
+}
+
+/// Effects of a link; most links have none. Buckets have room for full packets, and half of the
+/// packets at least get through, so that every transfer can complete.
+fn effects() -> impl Strategy<Value = Value> {
+    let jitter =
+        (1..100 * MS, 0.0..0.9, any::<bool>()).prop_map(|(spread, correlation, reorder)| {
+            json!({"jitter": {"spread_ns": spread, "distribution": "normal",
+            "correlation": correlation, "reorder": reorder}})
+        });
+    let burst = (0.001..0.1, 0.3..=1.0).prop_map(
+        |(to_bad, to_good)| json!({"burst_loss": {"to_bad": to_bad, "to_good": to_good}}),
+    );
+    let bucket = (
+        select(vec!["policer", "shaper"]),
+        20_000u64..64_000,
+        4500u32..20_000,
+    )
+        .prop_map(|(name, rate, burst)| json!({name: {"rate_bps": rate, "burst_bytes": burst}}));
+    let frames = (MS..50 * MS, 1u32..20).prop_map(
+        |(interval, packets)| json!({"aggregation": {"interval_ns": interval, "packets": packets}}),
+    );
+    prop_oneof![6 => Just(json!({})), 1 => jitter, 1 => burst, 1 => bucket, 1 => frames]
 }
 
 /// Routers of a link: none, or one that answers Quick-Start requests, with any tunables.

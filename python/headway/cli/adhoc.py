@@ -53,6 +53,41 @@ def try_out(
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "50 ms",
     buffer: Annotated[str, typer.Option(help="Queue limit: bytes, pkts or BDP.")] = "60000 B",
     loss: Annotated[str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")] = "0",
+    jitter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME[:OPTION=VALUE]...",
+            help="Vary the delay of data packets: 10ms:distribution=normal:correlation=25%.",
+        ),
+    ] = None,
+    burst_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTION=VALUE[:...]",
+            help="Bursty loss of data packets (Gilbert-Elliott): to_bad=1%:to_good=25%.",
+        ),
+    ] = None,
+    policer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE:burst=SIZE[:mark=on]",
+            help="Drop (or mark) data packets beyond a token bucket: 10Mbit/s:burst=64KiB.",
+        ),
+    ] = None,
+    shaper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE:burst=SIZE",
+            help="Queue data packets until a token bucket lets them go: 10Mbit/s:burst=64KiB.",
+        ),
+    ] = None,
+    aggregation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME[:packets=N]",
+            help="Send data packets in frames, one each TIME: 4ms:packets=32.",
+        ),
+    ] = None,
     aqm: Annotated[
         str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
     ] = "drop-tail",
@@ -222,9 +257,9 @@ def try_out(
         else:
             _refuse_twice(given, topology)
             try_options = TryOptions(
-                rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), reverse,
-                topology, flows, control, voip, apart, duration, warmup, stack,
-                sysctl or (), route or (),
+                rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation, aqm,
+                vary, quick_start, router or (), hop or (), reverse, topology, flows, control,
+                voip, apart, duration, warmup, stack, sysctl or (), route or (),
             )  # fmt: skip
             base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
@@ -288,9 +323,15 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 
 _OF_TOPOLOGY = (
-    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "reverse",
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "aqm", "vary", "quick_start", "router", "hop", "reverse",
 )  # fmt: skip
 """Options that each set a part of the topology."""
+_OF_ONE_LINK = (
+    "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
+    "vary",
+)  # fmt: skip
+"""Options that ``--hop`` replaces."""
 _PARTS = (
     *_OF_TOPOLOGY, "topology", "flows", "control", "apart", "voip", "duration", "warmup", "stack",
     "sysctl", "route",
@@ -309,7 +350,7 @@ def _refuse_twice(given: set[str], topology: Path | None) -> None:
     if "topology" in given:
         _refuse(given, _OF_TOPOLOGY, f"{topology} has the topology; change it there")
     if "hop" in given:
-        _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
+        _refuse(given, _OF_ONE_LINK, "give it in each --hop")
         _refuse(given, ("reverse",), "--topology FILE can give a chain's reverse links")
     if "control" in given:
         _refuse(given, ("flows",), "--control is one flow; put it into --flows")

@@ -45,6 +45,11 @@ class TryOptions:
     rtt: str
     buffer: str
     loss: str
+    jitter: str | None
+    burst_loss: str | None
+    policer: str | None
+    shaper: str | None
+    aggregation: str | None
     aqm: str
     vary: str | None
     quick_start: str | None
@@ -141,6 +146,11 @@ def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
         "rtt": try_options.rtt,
         "buffer": try_options.buffer,
         "loss": try_options.loss,
+        "jitter": try_options.jitter,
+        "burst_loss": try_options.burst_loss,
+        "policer": try_options.policer,
+        "shaper": try_options.shaper,
+        "aggregation": try_options.aggregation,
         "aqm": try_options.aqm,
         "vary": try_options.vary,
         "quick_start": try_options.quick_start,

@@ -23,6 +23,7 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
+from headway.experiment.effects import Aggregation, BurstLoss, Jitter, Policer, Shaper
 from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.network import (
@@ -43,8 +44,10 @@ __all__ = [
     "FLOW_OPTIONS",
     "KERNEL_OWN",
     "RECORDS",
+    "Aggregation",
     "Aqm",
     "Bulk",
+    "BurstLoss",
     "Capture",
     "Cbr",
     "Chain",
@@ -55,18 +58,21 @@ __all__ = [
     "Experiment",
     "Flow",
     "Hop",
+    "Jitter",
     "LeafSpine",
     "Link",
     "Mahimahi",
     "Network",
     "Pages",
     "Pingpong",
+    "Policer",
     "QueueLimit",
     "Record",
     "Relay",
     "Requests",
     "Schedule",
     "Sessions",
+    "Shaper",
     "Site",
     "Star",
     "Step",

@@ -28,7 +28,7 @@ from headway.spec import (
     shorten,
     within,
 )
-from headway.units import format_time
+from headway.units import NS_PER_S, format_rate, format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -142,6 +142,7 @@ class Experiment(Spec):
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
+            self._check_service(link, where)
             engine.check_routers([router.name for router in link.all_routers()])
         names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
@@ -169,6 +170,22 @@ class Experiment(Spec):
             engine.check_limit(str(link.buffer), link.rate, base_rtt_ns, of)
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
+
+    @staticmethod
+    def _check_service(link: Link, where: str) -> None:
+        """Check the fields that decide when a link sends; raises ValueError."""
+        if link.aggregation is not None and link.vary is not None:
+            raise ValueError(f"aggregation: {where} has vary; such a link cannot send in frames")
+        if link.aggregation is not None and link.aggregation.interval * link.rate < 8 * NS_PER_S:
+            raise ValueError(
+                f"aggregation.interval: {format_time(link.aggregation.interval)} is not allowed; "
+                f"a time in which {where} sends at least a byte"
+            )
+        if link.shaper is not None and link.vary is None and link.shaper.rate > link.rate:
+            raise ValueError(
+                f"shaper.rate: {format_rate(link.shaper.rate)} is not allowed; "
+                f"at most the rate of {where}, {format_rate(link.rate)}"
+            )
 
     @staticmethod
     def _check_hops(where: str, flow: Flow, hops: int) -> None:
@@ -232,7 +249,7 @@ class Experiment(Spec):
                 "a capture cannot distinguish the connections of one pair"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
-        path_ns += max(sum(link.delay + link.reorder_delay for link in route) for route in routes)
+        path_ns += max(sum(link.largest_delay_ns() for link in route) for route in routes)
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "

@@ -10,6 +10,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from headway import units
 from headway.engine import engine
 from headway.experiment.algorithms import Aqm, Router
+from headway.experiment.effects import (
+    MaybeAggregation,
+    MaybeBurstLoss,
+    MaybeJitter,
+    MaybePolicer,
+    MaybeShaper,
+)
 from headway.experiment.graph import Graph, row_graph
 from headway.experiment.vary import Vary
 from headway.router import QuickStart
@@ -49,6 +56,10 @@ class Link(Spec):
     some paths do. ``ecn`` is the path's treatment of ECN before the queue: "keep", "bleach" (clears
     the two bits of IPv4) or "drop-syn" (drops SYNs that request it, as some middleboxes do).
 
+    ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper`` and ``aggregation``
+    (transmission in frames) are described by their classes in headway.experiment.effects. Before
+    the queue, a packet passes loss, bursty loss and policer, in this order.
+
     ``vary`` lets rate and delay change during the run: a Schedule, a Mahimahi, or a file,
     "schedule:FILE" or "mahimahi:FILE". ``rate`` then only defines the BDP, and ``delay`` the base
     RTT (and, with a Mahimahi trace, the delay).
@@ -62,6 +73,11 @@ class Link(Spec):
     duplicate: Probability = default(0.0)
     reorder: Probability = default(0.0)
     reorder_delay: Time = default(0)
+    jitter: MaybeJitter = default(None)
+    burst_loss: MaybeBurstLoss = default(None)
+    policer: MaybePolicer = default(None)
+    shaper: MaybeShaper = default(None)
+    aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False
@@ -69,11 +85,18 @@ class Link(Spec):
     vary: Vary = default(None)
 
     def capacity_bps(self, start_ns: int, end_ns: int) -> float:
-        """The mean rate in bit/s over [start_ns, end_ns)."""
-        if self.vary is None or end_ns <= start_ns:
-            return self.rate
-        sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
-        return sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
+        """The mean rate in bit/s over [start_ns, end_ns), at most the shaper's rate."""
+        rate_bps: float = self.rate
+        if self.vary is not None and end_ns > start_ns:
+            sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
+            rate_bps = sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
+        return rate_bps if self.shaper is None else min(rate_bps, self.shaper.rate)
+
+    def largest_delay_ns(self) -> int:
+        """Delay in ns with all effects that delay packets, without the queue."""
+        jitter_ns = 0 if self.jitter is None else self.jitter.longest_ns
+        frame_ns = 0 if self.aggregation is None else self.aggregation.interval
+        return self.delay + self.reorder_delay + jitter_ns + frame_ns
 
     def all_routers(self) -> tuple[Router, ...]:
         """All routers: the one of ``quick_start``, if set, then ``routers``."""
@@ -87,9 +110,11 @@ class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
 
     ``rtt`` is propagation only, half of it in each direction. ``buffer``, ``aqm``, ``loss``,
-    ``duplicate``, ``reorder`` and ``vary`` apply to the forward direction, which carries the data.
-    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers`` and ``drop_ip_options``
-    from the forward direction; its queue is drop-tail, without loss and without variation.
+    ``duplicate``, ``reorder``, ``jitter``, ``burst_loss``, ``policer``, ``shaper``,
+    ``aggregation`` and ``vary`` apply to the forward direction, which carries the data.
+    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers``, ``drop_ip_options``
+    and ``ecn`` from the forward direction; its queue is drop-tail, without loss, effects and
+    variation.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -101,6 +126,11 @@ class Dumbbell(Spec):
     duplicate: Probability = default(0.0)
     reorder: Probability = default(0.0)
     reorder_delay: Time = default(0)
+    jitter: MaybeJitter = default(None)
+    burst_loss: MaybeBurstLoss = default(None)
+    policer: MaybePolicer = default(None)
+    shaper: MaybeShaper = default(None)
+    aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False

@@ -26,6 +26,15 @@ _NAMED = 6
 """The maximum number of kinds of flows that a sketch names."""
 _LABEL_LETTERS = 28
 """Maximum number of letters in a line of a link's label."""
+_EFFECTS = {
+    "jitter": "jitter",
+    "burst_loss": "bursty loss",
+    "policer": "policer",
+    "shaper": "shaper",
+    "aggregation": "frames",
+    "quick_start": "Quick-Start router",
+}
+"""Fields of a link that sketches name if the link has them."""
 _MOST_LABELLED = 5
 """Most hops of a chain whose links are all labelled; in longer chains only the first hop is."""
 
@@ -249,7 +258,9 @@ def _back(forward: Sequence[Link], back: Sequence[Link]) -> list[str]:
     """A line on the reverse links, if they differ from the forward links."""
     limits = [] if _limits(back) == _limits(forward) else _limits(back)
     losses = [] if _losses(back) == _losses(forward) else _losses(back)
-    return [f"back: {', '.join((*limits, *losses))}"] if limits or losses else []
+    effects = [] if _effects(back) == _effects(forward) else _effects(back)
+    parts = [*limits, *losses, *effects]
+    return [f"back: {', '.join(parts)}"] if parts else []
 
 
 def _losses(links: Sequence[Link]) -> list[str]:
@@ -257,12 +268,19 @@ def _losses(links: Sequence[Link]) -> list[str]:
     return [f"random loss {_values(losses, '{:g}'.format)}"] if losses else []
 
 
+def _effects(links: Sequence[Link]) -> list[str]:
+    """Effects and Quick-Start routers of the links."""
+    effects = []
+    for field, shown in _EFFECTS.items():
+        has = [getattr(link, field) is not None for link in links]
+        if any(has):
+            effects.append(shown if all(has) else f"{shown} in some trials")
+    return effects
+
+
 def _extras(links: Sequence[Link]) -> list[str]:
-    """Losses, Quick-Start routers and dropped IP options of the links."""
-    extras = _losses(links)
-    if any(link.quick_start is not None for link in links):
-        some = "" if all(link.quick_start is not None for link in links) else " in some trials"
-        extras.append(f"Quick-Start router{some}")
+    """Losses, effects, Quick-Start routers and dropped IP options of the links."""
+    extras = [*_losses(links), *_effects(links)]
     if any(link.drop_ip_options for link in links):
         extras.append("drops IP options")
     return extras

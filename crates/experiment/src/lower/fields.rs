@@ -152,10 +152,15 @@ impl<'a> Fields<'a> {
     /// The probability in a field, as a number or text, from 0 up to, but not including, 1; 0 if
     /// the field is missing.
     pub(super) fn probability(&self, name: &str) -> Result<f64, Refused> {
+        self.probability_up_to(name, false)
+    }
+
+    /// Like [`Self::probability`]; `with_one` also allows 1.
+    pub(super) fn probability_up_to(&self, name: &str, with_one: bool) -> Result<f64, Refused> {
         let read = match self.get(name) {
             None => Ok(0.0),
-            Some(Json::String(text)) => probability(text, &quoted(text)),
-            Some(other) => probability(&other.to_string(), &shown(other)),
+            Some(Json::String(text)) => probability(text, &quoted(text), with_one),
+            Some(other) => probability(&other.to_string(), &shown(other), with_one),
         };
         read.map_err(|e| self.refuse(name, e))
     }

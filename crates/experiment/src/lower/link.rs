@@ -2,6 +2,7 @@
 
 use serde_json::{json, Map, Value as Json};
 
+use super::effects::{lowered_effect, EFFECT_NAMES};
 use super::fields::{algorithm, tunables, Fields};
 use crate::algorithm::{Known, Named};
 use crate::flow::{Kind, Value};
@@ -9,7 +10,7 @@ use crate::queue::{parse_buffer, Limit};
 use crate::text::{quoted, Refused};
 
 /// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
-/// and the behaviour of routers and middleboxes. Queue management, disturbances and changes are not
+/// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and changes are not
 /// copied.
 pub const MIRRORED: [&str; 6] = [
     "rate",
@@ -20,7 +21,7 @@ pub const MIRRORED: [&str; 6] = [
     "ecn",
 ];
 
-pub(super) const LINK: [&str; 13] = [
+pub(super) const LINK: [&str; 18] = [
     "rate",
     "delay",
     "buffer",
@@ -29,6 +30,11 @@ pub(super) const LINK: [&str; 13] = [
     "duplicate",
     "reorder",
     "reorder_delay",
+    "jitter",
+    "burst_loss",
+    "policer",
+    "shaper",
+    "aggregation",
     "quick_start",
     "routers",
     "drop_ip_options",
@@ -100,6 +106,11 @@ pub(super) fn link(
     }
     let held_ns = fields.number("reorder_delay", Kind::Time)?.unwrap_or(0);
     set("reorder_delay_ns", held_ns.into());
+    for name in EFFECT_NAMES {
+        if let Some(written) = fields.get(name) {
+            set(name, lowered_effect(name, written, &fields.place(name))?);
+        }
+    }
     let routers = routers(&fields, known)?;
     if !routers.is_empty() {
         set("routers", routers.into());

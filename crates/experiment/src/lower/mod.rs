@@ -6,6 +6,7 @@
 //! each value. It does not check relations between fields, because the typed models have checked
 //! them.
 
+mod effects;
 mod fields;
 mod flow;
 mod link;
@@ -25,6 +26,7 @@ use crate::start;
 use crate::text::{shorten, Refused};
 use fields::Fields;
 
+pub use effects::{effect_of_text, lowered_effect, EFFECT_NAMES};
 pub use flow::{flow_name, VOIP};
 pub use link::MIRRORED;
 pub use topology::{topology, Shape, Topology};

@@ -2,7 +2,8 @@
 //!
 //! A testbed has a row of hosts on the left and one on the right. Each host is a network namespace
 //! with a TUN device. The emulator reads and writes the packets of all these devices. All hosts
-//! share one link in each direction.
+//! share one link in each direction. In a network each pair of hosts has its own routes instead,
+//! over any of the emulator's links.
 //!
 //! Everything that a testbed creates can be found again. The state file is written before the first
 //! change. Namespaces carry a mark with their testbed's name (own.rs). Devices exist only as long

@@ -11,7 +11,7 @@ use headway_experiment::path::halves_ns;
 use headway_experiment::{
     any_time, parse_buffer, parse_probability, parse_rate, parse_time, Buffer, Limit, Refused,
 };
-use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
+use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
 
 use super::names::{namespace, DEVICE, MAX_HOSTS};
@@ -453,20 +453,9 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             Err(e) => return Err(bad(format!("--buffer: {e}"))),
         };
         Ok(LinkSpec {
-            name: None,
-            rate_bps,
-            delay_ns,
-            vary: None,
-            aqm: Aqm::default(),
             limit_bytes,
             limit_pkts,
-            loss: 0.0,
-            duplicate: 0.0,
-            reorder: 0.0,
-            reorder_delay_ns: 0,
-            routers: vec![],
-            drop_ip_options: false,
-            ecn: EcnPath::Keep,
+            ..LinkSpec::plain(rate_bps, delay_ns)
         })
     };
     let link = |rate_bps: u64, delay_ns: u64, room: Buffer| {

@@ -254,23 +254,19 @@ impl Net {
         }
     }
 
-    /// Reorders or duplicates a packet that has crossed a link, by what the link has drawn at
-    /// random for it.
+    /// Delays or duplicates a packet that has crossed a link, by what the link has drawn at random
+    /// for it.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
-        let disturbance = self.links[number as usize].disturbance();
-        let copy = disturbance.copy_late_ns.map(|late_ns| {
+        let arrivals = self.links[number as usize].disturb(arrive_ns);
+        let copy = arrivals.copy_arrive_ns.map(|arrive_ns| {
             let copy = self.packets.insert(packet, &sacks);
             if packet.headers != 0 {
                 self.packets.set_headers(copy, &headers);
             }
-            (copy, late_ns)
+            (copy, arrive_ns)
         });
-        for (id, late_ns) in [Some((id, disturbance.late_ns)), copy]
-            .into_iter()
-            .flatten()
-        {
-            let arrive_ns = arrive_ns + late_ns;
+        for (id, arrive_ns) in [Some((id, arrivals.arrive_ns)), copy].into_iter().flatten() {
             if let Some(tap) = &mut self.tap {
                 tap.leaving(number, arrive_ns, || (packet, sacks, headers));
             }

@@ -1,5 +1,6 @@
 //! One direction of a link and its queue.
 
+use super::effects::{Aggregation, BurstLoss, Effects, Jitter, Policer, Shaper};
 use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
 use super::vary::Vary;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,21 @@ pub struct LinkSpec {
     /// Extra delay of a reordered packet.
     #[serde(default)]
     pub reorder_delay_ns: u64,
+    /// Variation of the delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Bursty loss before the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_loss: Option<BurstLoss>,
+    /// Token bucket in front of the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
+    /// Token bucket between the queue and the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
+    /// Transmission in frames instead of packet by packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
     /// Algorithms of the router that sends on this link, in the order in which packets pass them. A
     /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -97,6 +113,52 @@ impl Default for Aqm {
 }
 
 impl LinkSpec {
+    /// A link with this rate and delay, a drop-tail queue without a limit, and no effects.
+    #[must_use]
+    pub fn plain(rate_bps: u64, delay_ns: u64) -> LinkSpec {
+        LinkSpec {
+            name: None,
+            rate_bps,
+            delay_ns,
+            vary: None,
+            aqm: Aqm::default(),
+            limit_bytes: None,
+            limit_pkts: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_delay_ns: 0,
+            jitter: None,
+            burst_loss: None,
+            policer: None,
+            shaper: None,
+            aggregation: None,
+            routers: vec![],
+            drop_ip_options: false,
+            ecn: EcnPath::Keep,
+        }
+    }
+
+    /// The link's effects other than independent loss, duplication and reordering.
+    #[must_use]
+    pub fn effects(&self) -> Effects<'_> {
+        Effects {
+            jitter: self.jitter.as_ref(),
+            burst_loss: self.burst_loss,
+            policer: self.policer,
+            shaper: self.shaper,
+        }
+    }
+
+    /// Longest time by which reordering, delay variation and the wait for a frame delay a packet.
+    pub(super) fn longest_late_ns(&self) -> u64 {
+        let jitter_ns = self.jitter.as_ref().map_or(0, Jitter::longest_ns);
+        let frame_ns = self.aggregation.map_or(0, |frames| frames.interval_ns);
+        self.reorder_delay_ns
+            .saturating_add(jitter_ns)
+            .saturating_add(frame_ns)
+    }
+
     /// Checks every field; `field` is the link's name in messages.
     ///
     /// # Errors
@@ -111,6 +173,22 @@ impl LinkSpec {
         if let Some(vary) = &self.vary {
             vary.check(&format!("{field}.vary"))?;
         }
+        self.effects().check(field)?;
+        if let Some(aggregation) = self.aggregation {
+            let field = format!("{field}.aggregation");
+            if self.vary.is_some() {
+                let line = format!("{field}: a link with vary cannot send in frames");
+                return Err(ScenarioError(line));
+            }
+            aggregation.check(&field, self.rate_bps)?;
+        }
+        if let Some(shaper) = self.shaper.filter(|_| self.vary.is_none()) {
+            if shaper.rate_bps > self.rate_bps {
+                let allowed = format!("at most the link's rate, {}", self.rate_bps);
+                let field = format!("{field}.shaper.rate_bps");
+                return Err(bad(&field, shaper.rate_bps, &allowed));
+            }
+        }
         if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
             return Err(bad(
                 &format!("{field}.limit_bytes"),
@@ -122,5 +200,84 @@ impl LinkSpec {
             return Err(bad(&format!("{field}.limit_pkts"), 0, "at least 1 packet"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_effects_are_rejected_with_the_field_and_what_is_allowed() {
+        for (name, json, part) in [
+            ("jitter", r#"{"spread_ns": 0}"#, "jitter.spread_ns: 0"),
+            ("jitter", r#"{"spread_ns": 600000000001}"#, "10 minutes"),
+            (
+                "jitter",
+                r#"{"spread_ns": 1, "correlation": 1.0}"#,
+                "jitter.correlation: 1 is",
+            ),
+            (
+                "jitter",
+                r#"{"spread_ns": 1, "table": [1], "distribution": "normal"}"#,
+                "jitter.distribution: normal",
+            ),
+            (
+                "burst_loss",
+                r#"{"to_bad": 0.0, "to_good": 0.5}"#,
+                "burst_loss.to_bad: 0 is",
+            ),
+            (
+                "burst_loss",
+                r#"{"to_bad": 0.1, "to_good": 1.5}"#,
+                "burst_loss.to_good: 1.5",
+            ),
+            (
+                "burst_loss",
+                r#"{"to_bad": 0.1, "to_good": 0.5, "loss_bad": 0.1, "loss_good": 0.2}"#,
+                "at most loss_bad, 0.1",
+            ),
+            (
+                "policer",
+                r#"{"rate_bps": 1, "burst_bytes": 1499}"#,
+                "policer.burst_bytes: 1499 is not allowed; 1500 bytes",
+            ),
+            (
+                "policer",
+                r#"{"rate_bps": 0, "burst_bytes": 1500}"#,
+                "policer.rate_bps: 0",
+            ),
+            (
+                "shaper",
+                r#"{"rate_bps": 1, "burst_bytes": 4294967296}"#,
+                "shaper.burst_bytes",
+            ),
+            (
+                "aggregation",
+                r#"{"interval_ns": 0}"#,
+                "aggregation.interval_ns: 0 is not allowed",
+            ),
+            (
+                "aggregation",
+                r#"{"interval_ns": 1000}"#,
+                "in which the link sends at least a byte",
+            ),
+            (
+                "aggregation",
+                r#"{"interval_ns": 100000000, "packets": 0}"#,
+                "aggregation.packets: 0",
+            ),
+            (
+                "shaper",
+                r#"{"rate_bps": 2000, "burst_bytes": 1500}"#,
+                "shaper.rate_bps: 2000 is not allowed; at most the link's rate, 1000",
+            ),
+        ] {
+            let link = format!(r#"{{"rate_bps": 1000, "{name}": {json}}}"#);
+            let link: LinkSpec = serde_json::from_str(&link).unwrap();
+            let message = link.check("link").unwrap_err().0;
+            assert!(message.starts_with("link."), "{message}");
+            assert!(message.contains(part), "{message}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! scenario. Unknown fields are errors, so that a misspelt option is never ignored.
 
 pub mod app;
+mod effects;
 mod exchanges;
 mod flow;
 pub mod limits;
@@ -15,6 +16,10 @@ mod topology;
 mod vary;
 
 pub use app::App;
+pub use effects::{
+    Aggregation, BurstLoss, Distribution, Effects, Jitter, Policer, Shaper, PARETO_MOST,
+    TABLE_SCALE,
+};
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};

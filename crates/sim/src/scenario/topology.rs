@@ -84,12 +84,13 @@ impl Topology {
         Ok(())
     }
 
-    /// Longest propagation and reordering delay in one direction of these routes.
+    /// Longest delay in one direction of these routes: propagation, reordering, delay variation.
     pub(super) fn largest_delay_ns(&self, legs: &[Routes]) -> u64 {
         let link = |&number: &u32| {
             let link = &self.links[number as usize];
             let held_ns = |vary: &Vary| vary.longest_ns(link.delay_ns);
-            link.vary.as_ref().map_or(link.delay_ns, held_ns) + link.reorder_delay_ns
+            let held_ns = link.vary.as_ref().map_or(link.delay_ns, held_ns);
+            held_ns.saturating_add(link.longest_late_ns())
         };
         let sum_ns =
             |links: &mut dyn Iterator<Item = &u32>| links.map(link).fold(0, u64::saturating_add);

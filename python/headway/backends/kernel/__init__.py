@@ -1,8 +1,9 @@
 """Runs experiments on the running kernel: controls as eBPF, real sockets, an emulated link.
 
 ``backend`` runs experiments, ``supported`` rejects unsupported ones, and ``room`` decides how many
-run in parallel. ``testbed`` has the hosts and links of a run, ``run`` starts its programs and
-builds the trace, and ``records`` reads the programs' files. ``hints`` enables the hints of
+run in parallel. ``testbed`` has the hosts and links of a run, ``network`` the links and routes of a
+network, ``run`` starts a run's programs and builds the trace, and ``records`` reads the programs'
+files. ``hints`` enables the hints of
 applications, ``folders`` manages the folders of runs, and ``headwayctl`` calls the program that
 needs root.
 """

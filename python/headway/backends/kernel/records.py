@@ -77,7 +77,7 @@ _WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/con
 _CARRIED, _MARKED, _COPY = 0, 1, 2
 _LINK_NUMBERS = 256  # the log has one byte for the number of a link
 _STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
-_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
+_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:

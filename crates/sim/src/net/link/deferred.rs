@@ -36,7 +36,7 @@ impl Link {
                 ip_id: pkt.ip_id,
             },
         );
-        if self.disturbs() && self.holds_for_routers() {
+        if self.disturbs && self.holds_for_routers() {
             let disturbance = self.draw_disturbance();
             let drawn = self.held.as_mut().and_then(|h| h.disturbances.as_mut());
             drawn.expect("it holds for routers").push_back(disturbance);
@@ -57,21 +57,26 @@ impl Link {
         let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {
             return Turn::Over;
         };
-        let begin_ns = match &self.service {
-            None => now_ns.max(self.wire.busy_until_ns),
-            Some(service) => service.begin_ns(&self.wire, now_ns),
-        };
+        // If the discipline chooses a larger packet than the smallest, that packet waits for the rest
+        // of its tokens in transmission.
+        let least_bytes = held
+            .heads()
+            .iter()
+            .copied()
+            .filter(|&bytes| bytes > 0)
+            .min();
+        let begin_ns = self.begin_ns(now_ns, least_bytes.unwrap_or(0));
+        let held = self.held.as_mut().expect("it has packets");
         if begin_ns > now_ns {
             if held.turn_ns.replace(begin_ns) == Some(begin_ns) {
                 return Turn::Over;
             }
             return Turn::At(begin_ns);
         }
-        if let Some(service) = &self.service {
-            self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
-        }
+        self.see_rate(now_ns);
         self.view.now_ns = now_ns;
         self.view.idle_us = 0;
+        let held = self.held.as_mut().expect("it has packets");
         if held.disturbances.is_none() {
             self.view.random = self.rng.next_u32();
         }
@@ -105,10 +110,7 @@ impl Link {
             let reason = Drop::Early;
             return Turn::Dropped { id, reason };
         }
-        let (depart_ns, arrive_ns) = match &mut self.service {
-            None => self.wire.serve(now_ns, packet.ip_bytes),
-            Some(service) => service.serve(&mut self.wire, now_ns, packet.ip_bytes),
-        };
+        let (depart_ns, arrive_ns) = self.transmit(now_ns, packet.ip_bytes);
         self.queue.push_back((depart_ns, packet.ip_bytes));
         Turn::Sent {
             id,

@@ -2,8 +2,8 @@
 //!
 //! A queue is first in, first out, so a packet's departure is known when it joins, and a hop costs
 //! at most one event. The queue length at a later time is found by removing the packets that have
-//! departed since (`drain`). This also works if rate and delay change during the run (`service`),
-//! because the changes are known in advance. Packets are held until their turn only if the
+//! departed since (`drain`). This also works if rate and delay change during the run (`service`)
+//! or a shaper delays packets (`effects`), because the changes are known in advance. Packets are held until their turn only if the
 //! discipline decides at the head or a router wants to see them leave.
 //!
 //! This file has a packet's path through a link; `deferred` has the path of held packets.
@@ -11,6 +11,7 @@
 mod account;
 mod counters;
 mod deferred;
+mod effects;
 mod held;
 mod offer;
 mod service;
@@ -19,14 +20,16 @@ mod wire;
 use crate::net::packet::ecn::CE;
 use crate::net::routers::Routers;
 use crate::ring::Ring;
-use crate::rng::{stream, Purpose};
+use crate::rng::{stream, threshold, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
 pub use counters::Counters;
 use counters::Watch;
+use effects::{Admission, Bucket, Effects};
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
 use held::Held;
-pub use offer::{Disturbance, Drop, Offer, Offered, Turn};
+pub use offer::{Arrivals, Drop, Offer, Offered, Turn};
+use offer::{Disturbance, Late};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use service::Service;
@@ -39,6 +42,12 @@ pub struct Link {
     service: Option<Box<Service>>,
     discipline: QueueInstance,
     routers: Option<Box<Routers>>,
+    effects: Option<Box<Effects>>,
+    /// Whether the link holds no packets, has a constant rate and delay, and neither routers nor
+    /// effects.
+    is_fast_path: bool,
+    /// Whether packets may leave the link delayed or duplicated.
+    disturbs: bool,
     drop_ip_options: bool,
     /// What the link does to ECN bits and to SYNs that request ECN.
     pub ecn: EcnPath,
@@ -64,15 +73,6 @@ pub struct Link {
     pub counters: Counters,
 }
 
-/// Converts a probability to a threshold for a 64-bit random number.
-fn threshold(p: f64) -> u64 {
-    if p >= 1.0 {
-        u64::MAX
-    } else {
-        (p * 18_446_744_073_709_551_616.0) as u64
-    }
-}
-
 impl Link {
     /// Creates a link with an empty queue. Its random stream depends only on the run's seed and on
     /// its number.
@@ -83,10 +83,13 @@ impl Link {
         seed: u64,
         record_queue: bool,
     ) -> Result<Link, AlgorithmError> {
-        let service = spec.vary.as_ref().map(Service::new);
+        let service = Service::of(spec);
+        let effects = Effects::new(spec, number, seed);
+        let has_jitter = effects.as_ref().is_some_and(|e| e.jitter.is_some());
         let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));
+        let shaped_bps = spec.shaper.map_or(u64::MAX, |shaper| shaper.rate_bps);
         let view = LinkView {
-            rate_bytes_per_s: rate_bps.div_ceil(8),
+            rate_bytes_per_s: rate_bps.min(shaped_bps).div_ceil(8),
             limit_bytes: spec.limit_bytes.unwrap_or(0),
             limit_pkts: spec.limit_pkts.unwrap_or(0),
             ..LinkView::default()
@@ -97,6 +100,9 @@ impl Link {
             queues => Some(Box::new(Held::new(queues))),
         };
         Ok(Link {
+            is_fast_path: held.is_none() && service.is_none() && effects.is_none(),
+            disturbs: spec.duplicate > 0.0 || spec.reorder > 0.0 || has_jitter,
+            effects,
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
             service: service.map(Box::new),
             discipline,
@@ -132,6 +138,7 @@ impl Link {
         if self.held.is_none() && self.departs() {
             self.held = Some(Box::new(Held::for_routers()));
         }
+        self.is_fast_path &= self.held.is_none() && self.routers.is_none();
         Ok(self)
     }
 
@@ -181,31 +188,50 @@ impl Link {
         threshold != 0 && self.rng.next_u64() < threshold
     }
 
-    /// Whether packets may leave the link reordered or duplicated.
+    /// Whether packets may leave the link delayed or duplicated; [`Link::disturb`] then decides
+    /// when they arrive.
+    #[inline]
     pub fn disturbs(&self) -> bool {
-        self.duplicate != 0 || self.reorder != 0
+        self.disturbs
     }
 
-    /// The random delay and duplication of the packet that was accepted or sent last.
-    pub fn disturbance(&mut self) -> Disturbance {
+    /// Applies delay variation, reordering and duplication to the packet that was accepted or sent
+    /// last, which would arrive at `arrive_ns`.
+    pub fn disturb(&mut self, arrive_ns: u64) -> Arrivals {
         let drawn = self.held.as_mut().and_then(|held| held.drawn());
-        drawn.unwrap_or_else(|| self.draw_disturbance())
+        let Disturbance { packet, copy } = drawn.unwrap_or_else(|| self.draw_disturbance());
+        Arrivals {
+            arrive_ns: self.late_ns(arrive_ns, packet),
+            copy_arrive_ns: copy.map(|copy| self.late_ns(arrive_ns, copy)),
+        }
     }
 
     fn draw_disturbance(&mut self) -> Disturbance {
         let twice = self.chance(self.duplicate);
         Disturbance {
-            late_ns: self.draw_late_ns(),
-            copy_late_ns: twice.then(|| self.draw_late_ns()),
+            packet: self.draw_late(),
+            copy: twice.then(|| self.draw_late()),
         }
     }
 
-    fn draw_late_ns(&mut self) -> u64 {
-        if self.chance(self.reorder) {
-            self.reorder_delay_ns
-        } else {
-            0
+    fn draw_late(&mut self) -> Late {
+        let reordered = self.chance(self.reorder);
+        let jitter = self.effects.as_mut().and_then(|e| e.jitter.as_mut());
+        Late {
+            deviation_ns: jitter.map_or(0, |jitter| jitter.deviation_ns()),
+            reorder_ns: if reordered { self.reorder_delay_ns } else { 0 },
         }
+    }
+
+    /// When the packet arrives that was accepted or sent last. A reordered packet does not hold up
+    /// the packets behind it.
+    fn late_ns(&mut self, arrive_ns: u64, late: Late) -> u64 {
+        let depart_ns = self.wire.busy_until_ns;
+        let jitter = self.effects.as_mut().and_then(|e| e.jitter.as_mut());
+        let arrive_ns = jitter.map_or(arrive_ns, |jitter| {
+            jitter.arrive_ns(depart_ns, arrive_ns, late.deviation_ns)
+        });
+        arrive_ns + late.reorder_ns
     }
 
     /// From now on, times of rate and delay changes count from `origin_ns` instead of 0.
@@ -220,10 +246,11 @@ impl Link {
         self.offer_as::<false>(now_ns, packet, tables)
     }
 
-    /// Whether the link holds no packets, has a constant rate and delay, and no routers.
+    /// Whether the link holds no packets, has a constant rate and delay, and neither routers nor
+    /// effects.
     #[inline(always)]
     pub(crate) fn is_fast_path(&self) -> bool {
-        self.held.is_none() && self.service.is_none() && self.routers.is_none()
+        self.is_fast_path
     }
 
     /// [`Link::offer`] for a link that [`Link::is_fast_path`].
@@ -263,9 +290,17 @@ impl Link {
         if self.chance(self.loss) {
             return self.dropped(ip_bytes, Drop::Loss);
         }
+        let mut policed = false;
+        if let (false, Some(effects)) = (PLAIN, &mut self.effects) {
+            match effects.admit(now_ns, ip_bytes, packet.ecn) {
+                Admission::Pass => {}
+                Admission::Mark => (policed, packet.ecn) = (true, CE),
+                Admission::Drop(reason) => return self.dropped(ip_bytes, reason),
+            }
+        }
         self.drain(now_ns, tables);
-        if let (false, Some(service)) = (PLAIN, &self.service) {
-            self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
+        if !PLAIN {
+            self.see_rate(now_ns);
         }
         self.view.now_ns = now_ns;
         self.view.queue_bytes = self.queue_bytes;
@@ -306,7 +341,7 @@ impl Link {
             }
         }
         self.end_full(now_ns, tables);
-        let mark = verdict == Verdict::Mark;
+        let mark = verdict == Verdict::Mark || policed;
         if !PLAIN && self.held.is_some() {
             self.hold(now_ns, packet.id, &arriving, mark, tables);
             return Offer::Held {
@@ -314,9 +349,10 @@ impl Link {
                 ecn: if mark { CE } else { ecn },
             };
         }
-        let (depart_ns, arrive_ns) = match &mut self.service {
-            Some(service) if !PLAIN => service.serve(&mut self.wire, now_ns, ip_bytes),
-            _ => self.wire.serve(now_ns, ip_bytes),
+        let (depart_ns, arrive_ns) = if PLAIN {
+            self.wire.serve(now_ns, ip_bytes)
+        } else {
+            self.transmit(now_ns, ip_bytes)
         };
         self.queue.push_back((depart_ns, ip_bytes));
         self.change_queue(now_ns, self.queue_bytes + ip_bytes, tables);
@@ -325,6 +361,47 @@ impl Link {
             arrive_ns,
             mark,
             ecn: if mark { CE } else { ecn },
+        }
+    }
+
+    /// Shows the present rate to the link's algorithms, if it may change.
+    fn see_rate(&mut self, now_ns: u64) {
+        if let Some(service) = &self.service {
+            let shaped_bps = self.shaper().map_or(u64::MAX, |shaper| shaper.rate_bps());
+            let rate_bps = service.rate_bps(now_ns).min(shaped_bps);
+            self.view.rate_bytes_per_s = rate_bps.div_ceil(8);
+        }
+    }
+
+    fn shaper(&self) -> Option<&Bucket> {
+        self.effects.as_ref()?.shaper.as_ref()
+    }
+
+    /// When transmission of the next packet begins, as far as is known at `now_ns`: when the wire
+    /// is free, the link is up, and the shaper has tokens for the packet.
+    fn begin_ns(&self, now_ns: u64, ip_bytes: u32) -> u64 {
+        let free_ns = now_ns.max(self.wire.busy_until_ns);
+        let ready_ns = self
+            .shaper()
+            .map_or(free_ns, |shaper| shaper.ready_ns(free_ns, ip_bytes));
+        match &self.service {
+            None => ready_ns,
+            Some(service) => service.begin_ns(&self.wire, ready_ns),
+        }
+    }
+
+    /// Sends a packet that is ready at `now_ns`, after all earlier packets. Returns when its last
+    /// bit has left and when it arrives.
+    fn transmit(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
+        let mut begin_ns = now_ns;
+        if self.shaper().is_some() {
+            begin_ns = self.begin_ns(now_ns, ip_bytes);
+            let shaper = self.effects.as_mut().and_then(|e| e.shaper.as_mut());
+            shaper.expect("checked").take(begin_ns, ip_bytes);
+        }
+        match &mut self.service {
+            Some(service) => service.serve(&mut self.wire, begin_ns, ip_bytes),
+            None => self.wire.serve(begin_ns, ip_bytes),
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Drop {
     Options = 3,
     /// The packet is a SYN that requests ECN, and the link drops such SYNs.
     EcnSyn = 4,
+    /// The policer had too few tokens.
+    Policed = 5,
 }
 
 /// A packet that is offered to a link.
@@ -94,13 +96,30 @@ fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
 
-/// How a link that duplicates and reorders treats a packet.
+/// By how much a packet arrives later than after the link's delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Disturbance {
-    /// Extra delay of the packet.
-    pub late_ns: u64,
-    /// Extra delay of the packet's duplicate; None if the packet is not duplicated.
-    pub copy_late_ns: Option<u64>,
+pub(super) struct Late {
+    /// Deviation by delay variation; negative: earlier.
+    pub deviation_ns: i64,
+    /// Extra delay of a reordered packet.
+    pub reorder_ns: u64,
+}
+
+/// What a link has drawn for a packet that it delays or duplicates at random.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Disturbance {
+    pub packet: Late,
+    /// The same for the packet's duplicate; None if the packet is not duplicated.
+    pub copy: Option<Late>,
+}
+
+/// When a packet arrives at the far end of a link that delays or duplicates at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// When the packet arrives.
+    pub arrive_ns: u64,
+    /// When its duplicate arrives; None if the packet is not duplicated.
+    pub copy_arrive_ns: Option<u64>,
 }
 
 /// What happened to an offered packet.

@@ -1,15 +1,15 @@
-//! Sends the packets of a link whose rate and delay change: by steps, or at the delivery
-//! opportunities of a Mahimahi trace. All changes are known in advance, so a packet's departure is
+//! Sends the packets of a link that does not send at a constant rate: whose rate and delay change by
+//! steps, that sends at the delivery opportunities of a Mahimahi trace, or in frames. All changes are known in advance, so a packet's departure is
 //! known when its turn comes, also in the emulator's real time.
 
 use super::Wire;
-use crate::scenario::{Step, Vary};
+use crate::scenario::{Aggregation, LinkSpec, Step, Vary};
 
 /// IP bytes that one opportunity of a Mahimahi trace delivers.
 const OPPORTUNITY_BYTES: u32 = 1500;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Decides when packets leave a link whose rate and delay change.
+/// Decides when packets leave a link that does not send at a constant rate and delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Service {
     kind: Kind,
@@ -21,6 +21,20 @@ pub(super) struct Service {
 enum Kind {
     Steps { steps: Vec<Step>, at: usize },
     Opportunities(Opportunities),
+    Frames(Frames),
+}
+
+/// Frames that begin at multiples of an interval, and how far the latest one is used. Amounts are in
+/// nanobits, so that rate times nanoseconds is exact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Frames {
+    rate_bps: u64,
+    interval_ns: u64,
+    packets: u32,
+    /// Number of the latest frame that has packets, and what it can still carry.
+    frame: u64,
+    left: u128,
+    left_pkts: u32,
 }
 
 /// The periodic delivery opportunities of a Mahimahi trace, and how far they are used.
@@ -38,8 +52,20 @@ struct Opportunities {
 }
 
 impl Service {
+    /// The service of a scenario's link, which has been checked; None if its wire sends packets at
+    /// a constant rate.
+    pub fn of(spec: &LinkSpec) -> Option<Service> {
+        let frames = |aggregation: &Aggregation| Service {
+            kind: Kind::Frames(Frames::new(spec.rate_bps, aggregation)),
+            origin_ns: 0,
+            last_arrival_ns: 0,
+        };
+        let vary = spec.vary.as_ref().map(Service::new);
+        vary.or_else(|| spec.aggregation.as_ref().map(frames))
+    }
+
     /// Creates the service of a scenario's variation, which has been checked.
-    pub fn new(vary: &Vary) -> Service {
+    fn new(vary: &Vary) -> Service {
         let kind = match vary {
             Vary::Schedule { steps } => Kind::Steps {
                 steps: steps.clone(),
@@ -56,12 +82,16 @@ impl Service {
         }
     }
 
-    /// From now on, times of the variation count from `origin_ns`; the variation starts over.
+    /// From now on, times of the variation count from `origin_ns`; the variation starts over. Frames
+    /// continue, because they are no variation.
     pub fn begin_at(&mut self, origin_ns: u64) {
-        self.origin_ns = origin_ns;
+        if !matches!(self.kind, Kind::Frames(_)) {
+            self.origin_ns = origin_ns;
+        }
         match &mut self.kind {
             Kind::Steps { at, .. } => *at = 0,
             Kind::Opportunities(o) => (o.next, o.open_ns, o.left_bytes) = (0, 0, 0),
+            Kind::Frames(_) => {}
         }
     }
 
@@ -85,6 +115,7 @@ impl Service {
                 let rate_bps = bits * 1_000_000_000 / u128::from(o.period_ns);
                 u64::try_from(rate_bps).unwrap_or(u64::MAX).max(1)
             }
+            Kind::Frames(frames) => frames.rate_bps,
         }
     }
 
@@ -106,6 +137,7 @@ impl Service {
                 }
             }
             Kind::Opportunities(o) => self.origin_ns + o.first_byte_ns(elapsed_ns),
+            Kind::Frames(frames) => self.origin_ns + frames.first_byte_ns(elapsed_ns),
         }
     }
 
@@ -130,6 +162,10 @@ impl Service {
             Kind::Opportunities(o) => {
                 let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
                 self.origin_ns + o.take(elapsed_ns, ip_bytes)
+            }
+            Kind::Frames(frames) => {
+                let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
+                self.origin_ns + frames.take(elapsed_ns, ip_bytes)
             }
         };
         wire.busy_until_ns = depart_ns;
@@ -226,6 +262,53 @@ impl Opportunities {
     }
 }
 
+impl Frames {
+    fn new(rate_bps: u64, aggregation: &Aggregation) -> Frames {
+        Frames {
+            rate_bps,
+            interval_ns: aggregation.interval_ns,
+            packets: aggregation.packets.unwrap_or(u32::MAX),
+            frame: 0,
+            left: 0,
+            left_pkts: 0,
+        }
+    }
+
+    /// What a frame carries.
+    fn size(&self) -> u128 {
+        u128::from(self.rate_bps) * u128::from(self.interval_ns)
+    }
+
+    /// When the first byte of a packet is sent that is ready at `now_ns`.
+    fn first_byte_ns(&self, now_ns: u64) -> u64 {
+        let next = now_ns.div_ceil(self.interval_ns);
+        let is_full = self.left == 0 || self.left_pkts == 0;
+        next.max(self.frame + u64::from(is_full)) * self.interval_ns
+    }
+
+    /// Sends a packet that is ready at `now_ns`; returns when the frame is sent that has its last
+    /// byte.
+    fn take(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
+        let size = self.size();
+        let first = self.first_byte_ns(now_ns) / self.interval_ns;
+        if first > self.frame {
+            (self.frame, self.left, self.left_pkts) = (first, size, self.packets);
+        }
+        let need = u128::from(ip_bytes) * 8_000_000_000;
+        if need > self.left {
+            let rest = need - self.left;
+            let more = rest.div_ceil(size);
+            self.frame += more as u64;
+            self.left = size * more - rest;
+            self.left_pkts = self.packets;
+        } else {
+            self.left -= need;
+        }
+        self.left_pkts -= 1;
+        self.frame * self.interval_ns
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,6 +396,39 @@ mod tests {
         let mut o = opportunities(&text);
         let last_ns = (0..25_000).map(|_| o.take(0, 1500)).last().unwrap();
         assert_eq!(last_ns, 25_000 * MS); // 12 Mbit/s over 25 periods
+    }
+
+    #[test]
+    fn frames_carry_what_waits_up_to_the_rate_and_the_number_of_packets() {
+        // 12 Mbit/s: four packets of 1500 bytes in 4 ms
+        let frames = |packets| {
+            let aggregation = Aggregation {
+                interval_ns: 4 * MS,
+                packets,
+            };
+            Frames::new(12_000_000, &aggregation)
+        };
+        let all = |mut frames: Frames, times_ms: [u64; 7]| {
+            times_ms.map(|ms| {
+                let first_ns = frames.first_byte_ns(ms * MS);
+                let sent_ns = frames.take(ms * MS, 1500);
+                assert!(first_ns <= sent_ns);
+                sent_ns / MS
+            })
+        };
+        let times_ms = [1, 1, 1, 1, 1, 2, 9];
+        assert_eq!(all(frames(None), times_ms), [4, 4, 4, 4, 8, 8, 12]);
+        assert_eq!(all(frames(Some(2)), times_ms), [4, 4, 8, 8, 12, 12, 16]);
+        // a packet that needs more than a frame ends in a later one
+        let mut slow = Frames::new(
+            1_200_000,
+            &Aggregation {
+                interval_ns: 4 * MS,
+                packets: None,
+            },
+        );
+        let ends_ms = [0, 0, 0].map(|_| slow.take(MS, 1500) / MS);
+        assert_eq!(ends_ms, [12, 20, 32]);
     }
 
     #[test]
