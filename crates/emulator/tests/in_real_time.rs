@@ -423,69 +423,98 @@ fn udp_packet(from: &str, to: &str, ip_bytes: u16) -> Vec<u8> {
     bytes
 }
 
-/// Sockets take the place of TUN devices. The assertions concern times that the links compute, which
-/// are exact however late the emulator is.
-#[test]
-fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
-    const MS: u64 = 1_000_000;
+const MS: u64 = 1_000_000;
+
+/// A link of a network.
+fn path(rate_bps: u64, delay_ms: u64, more: &serde_json::Value) -> headway_emulator::Path {
+    let mut link = serde_json::json!({"rate_bps": rate_bps, "delay_ns": delay_ms * MS});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        link[name] = value.clone();
+    }
+    headway_emulator::Path {
+        link: serde_json::from_value(link).unwrap(),
+        vary: None,
+    }
+}
+
+/// Runs an emulator with three links and two hosts on each side. Packets from the left cross links 0
+/// and 2, those from the right link 1. Sockets take the place of TUN devices. `act` gets those of the
+/// hosts on the left, and of those on the right.
+fn through(
+    paths: [headway_emulator::Path; 3],
+    act: impl FnOnce(&[UnixDatagram], &[UnixDatagram]),
+) -> (Summary, Vec<Row>) {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-    let link = |rate_bps: u64, delay_ms: u64| -> LinkSpec {
-        let spec = serde_json::json!({"rate_bps": rate_bps, "delay_ns": delay_ms * MS});
-        serde_json::from_value(spec).unwrap()
-    };
-    let side = |second: u8, route: &[u8]| -> Vec<Host> {
-        let address = |host: u8| std::net::Ipv4Addr::new(10, second, 0, host);
+    let side = |second: u8, extra_delay_ns: u64, route: &[u8]| -> Vec<Host> {
         let host = |number| Host {
             route: route.to_vec(),
-            ..Host::new(address(number), u64::from(second - 77) * MS)
+            ..Host::new(
+                std::net::Ipv4Addr::new(10, second, 0, number),
+                extra_delay_ns,
+            )
         };
         vec![host(1), host(2)]
     };
-    let path = |link| headway_emulator::Path { link, vary: None };
-    let log = std::env::temp_dir().join(format!("headway-routes-{}", std::process::id()));
-    let mut config = Config::new(
-        link(12_000_000, 10),
-        link(12_000_000, 10),
-        side(77, &[0, 2]),
-        side(78, &[1]),
-    );
-    // held by DRR until they are sent, as the packets of other queues are not
-    let mut slow = link(1_200_000, 5);
-    slow.aqm = serde_json::from_value(serde_json::json!({"name": "drr"})).unwrap();
-    config.further = vec![path(slow)];
-    config.log = Some(log.clone());
     let devices = || -> (Vec<UnixDatagram>, Vec<OwnedFd>) {
         let pairs = (0..2).map(|_| UnixDatagram::pair().unwrap());
         pairs
             .map(|(host, device)| (host, OwnedFd::from(device)))
             .unzip()
     };
+    let [forward, reverse, further] = paths;
+    let hosts = (side(77, 0, &[0, 2]), side(78, MS, &[1]));
+    let mut config = Config::new(forward.link, reverse.link, hosts.0, hosts.1);
+    config.further = vec![further];
+    let log = std::env::temp_dir().join(format!("headway-routes-{}", std::process::id()));
+    config.log = Some(log.clone());
     let ((left, left_fds), (right, right_fds)) = (devices(), devices());
     let mut emulator = Emulator::new(config, left_fds, right_fds).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let running = thread::spawn(move || emulator.run(&stopped).unwrap());
-    for _ in 0..3 {
-        left[0].send(&udp_packet(LEFT, RIGHT, 1500)).unwrap();
-    }
-    left[0].send(&udp_packet(LEFT, "10.78.0.2", 100)).unwrap(); // not its peer
-    let mut buffer = [0; 2000];
-    for _ in 0..3 {
-        assert_eq!(right[0].recv(&mut buffer).unwrap(), 1500);
-    }
-    right[1]
-        .send(&udp_packet("10.78.0.2", "10.77.0.2", 100))
-        .unwrap();
-    assert_eq!(left[1].recv(&mut buffer).unwrap(), 100);
+    act(&left, &right);
     stop.store(true, Ordering::Relaxed);
     let summary = running.join().unwrap();
     let rows = read_log(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
+    (summary, rows)
+}
 
+fn of_link(rows: &[Row], link: u8) -> Vec<Row> {
+    rows.iter().filter(|r| r.link == link).copied().collect()
+}
+
+/// The assertions concern times that the links compute, which are exact however late the emulator
+/// is.
+#[test]
+fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
+    let plain = serde_json::json!({});
+    let paths = [
+        path(12_000_000, 10, &plain),
+        path(12_000_000, 10, &plain),
+        // DRR holds packets until it sends them, as drop-tail does not
+        path(1_200_000, 5, &serde_json::json!({"aqm": {"name": "drr"}})),
+    ];
+    let (summary, rows) = through(paths, |left, right| {
+        for _ in 0..3 {
+            left[0].send(&udp_packet(LEFT, RIGHT, 1500)).unwrap();
+        }
+        // not the host's peer
+        left[0].send(&udp_packet(LEFT, "10.78.0.2", 100)).unwrap();
+        let mut buffer = [0; 2000];
+        for _ in 0..3 {
+            assert_eq!(right[0].recv(&mut buffer).unwrap(), 1500);
+        }
+        let back = udp_packet("10.78.0.2", "10.77.0.2", 100);
+        right[1].send(&back).unwrap();
+        assert_eq!(left[1].recv(&mut buffer).unwrap(), 100);
+    });
     assert_eq!(summary.unroutable_pkts, 1);
-    let of = |link: u8| -> Vec<Row> { rows.iter().filter(|r| r.link == link).copied().collect() };
-    let (first, second) = (of(0), of(2));
-    assert_eq!((first.len(), second.len(), of(1).len()), (3, 3, 1));
+    let (first, second) = (of_link(&rows, 0), of_link(&rows, 2));
+    assert_eq!(
+        (first.len(), second.len(), of_link(&rows, 1).len()),
+        (3, 3, 1)
+    );
     for (before, after) in first.iter().zip(&second) {
         assert_eq!(before.packet, after.packet);
         assert_eq!(before.due_ns, before.departed_ns + 10 * MS);
@@ -502,4 +531,28 @@ fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
     assert_eq!([0, 1, 2].map(delivered), [3, 1, 3]);
     let names = summary.directions.iter().map(|d| d.name.as_str());
     assert!(names.eq(["link0", "link1", "link2"]));
+}
+
+#[test]
+fn a_copy_of_a_packet_crosses_further_links_like_any_other_packet() {
+    const COPY: u8 = 2;
+    let plain = serde_json::json!({});
+    let paths = [
+        path(12_000_000, 10, &serde_json::json!({"duplicate": 1.0})),
+        path(12_000_000, 10, &plain),
+        path(1_200_000, 5, &plain),
+    ];
+    let (_, rows) = through(paths, |left, right| {
+        left[0].send(&udp_packet(LEFT, RIGHT, 1500)).unwrap();
+        let mut buffer = [0; 2000];
+        for _ in 0..2 {
+            assert_eq!(right[0].recv(&mut buffer).unwrap(), 1500);
+        }
+    });
+    let (first, second) = (of_link(&rows, 0), of_link(&rows, 2));
+    let copies = |rows: &[Row]| rows.iter().filter(|row| row.flags & COPY != 0).count();
+    assert_eq!((first.len(), copies(&first)), (2, 1));
+    assert_eq!((second.len(), copies(&second)), (2, 0));
+    assert!(second.iter().all(|row| row.packet == first[0].packet));
+    assert_eq!(second[1].departed_ns, second[0].departed_ns + 10 * MS);
 }

@@ -115,8 +115,8 @@ def check(experiment: Experiment) -> None:
     hops = experiment.topology.links()
     if len(hops) != 2:
         raise HeadwayError(
-            "kernel backend: topology: a chain must have two hops, with a relay or a router "
-            "between them; other chains have neither relays nor router algorithms"
+            f"kernel backend: topology: {len(hops)} hops are not allowed with relays or routers; "
+            "such a chain must have two hops, with a relay or a router between them"
         )
     first = experiment.flows[0]
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
