@@ -28,7 +28,6 @@ ALLOWED = {
     ("tests/test_package_unit.py", "program"): "a shell runs a line of the unit",
     ("tests/test_printing.py", "timeout"): HANGS,
     ("tests/test_printing.py", "program"): "a shell redirects what headway writes",
-    ("tests/test_python_docs.py", "timeout"): HANGS,
     ("tests/test_rust_live.py", "program"): "Python, with a script in the place of cargo",
     ("tests/test_sockets.py", "timeout"): HANGS,
 }
