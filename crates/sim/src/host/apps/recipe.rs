@@ -4,8 +4,7 @@ use super::announced::Announced;
 use crate::host::connection::{Connection, Connections, Place, Side};
 use crate::host::tcp::profile::Profile;
 use crate::host::tcp::{
-    packet_sizes, route_mtu_bytes, window_scale, HostRules, Reading, Socket, SocketOptions,
-    MTU_BYTES,
+    route_mtu_bytes, window_scale, HostRules, Reading, Socket, SocketOptions, MTU_BYTES,
 };
 use crate::scenario::Flow;
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
@@ -157,7 +156,7 @@ pub(crate) fn window_scale_of(flow: &Flow, rules: HostRules, profile: &Profile) 
 
 /// The sizes of a flow's packets.
 pub(crate) fn packet_sizes_of(flow: &Flow, rules: HostRules) -> PacketSizes {
-    packet_sizes(&socket_options(flow, rules, 0, false))
+    socket_options(flow, rules, 0, false).packet_sizes()
 }
 
 fn socket_options(flow: &Flow, rules: HostRules, seed: u64, interactive: bool) -> SocketOptions {

@@ -1,6 +1,5 @@
 //! The handshake: SYN, SYN-ACK, and the initial state of both ends.
 
-use super::sizes::syn_bytes;
 use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
@@ -45,7 +44,7 @@ impl Socket {
         let syn = Packet {
             seq: 0,
             ack,
-            ip_bytes: syn_bytes(&self.options),
+            ip_bytes: self.options.syn_bytes(),
             flags,
             // The window of a SYN is not scaled.
             window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,

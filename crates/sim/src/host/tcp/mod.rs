@@ -45,7 +45,6 @@ use receiver::Receiver;
 use rtt::{rto_min_us, Rtt};
 pub use rules::HostRules;
 use scoreboard::Scoreboard;
-pub(crate) use sizes::packet_sizes;
 pub use sizes::{HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 pub(crate) use state::Pending;
 use state::{

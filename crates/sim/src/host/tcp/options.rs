@@ -5,6 +5,7 @@ use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::Reading;
 use crate::scenario::EcnMode;
 use headway_experiment::host::Memory;
+use headway_experiment::path::PacketSizes;
 
 /// Socket options of a flow. Fields that are needed for every packet are at the end, so that they
 /// share a cache line with the next fields of `Socket`.
@@ -62,5 +63,26 @@ impl SocketOptions {
     pub fn segment_bytes(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
         self.mtu_bytes - HEADER_BYTES - timestamps
+    }
+
+    /// Size of a SYN or SYN-ACK without protocol headers. With all options it is 60 bytes.
+    pub fn syn_bytes(&self) -> u32 {
+        let bytes_if = |is_on: bool, bytes: u32| if is_on { bytes } else { 0 };
+        let mss_bytes = 4;
+        let option_bytes = mss_bytes
+            + bytes_if(self.timestamps, 10)
+            + bytes_if(self.sack, 2)
+            + bytes_if(self.rules.window_scaling, 4);
+        HEADER_BYTES + option_bytes.div_ceil(4) * 4
+    }
+
+    /// Sizes of a connection's packets, without protocol headers.
+    pub fn packet_sizes(&self) -> PacketSizes {
+        let payload_bytes = self.segment_bytes();
+        PacketSizes {
+            syn_bytes: self.syn_bytes().into(),
+            header_bytes: (self.mtu_bytes - payload_bytes).into(),
+            payload_bytes: payload_bytes.into(),
+        }
     }
 }

@@ -25,6 +25,17 @@ pub(super) fn rto_min_us(profile: &Profile, set_us: Option<u64>) -> u64 {
     }
 }
 
+/// Longest delay of a delayed ACK: shorter than a retransmission timeout that a sysctl or a route
+/// has shortened (tcp_delack_max since Linux 6.7).
+pub(super) fn delack_max_ns(profile: &Profile, set_us: Option<u64>) -> u64 {
+    match set_us {
+        Some(us) if profile.ticks && us < MIN_RTO_US => {
+            (rto_min_us(profile, set_us) * 1000).max(2 * TICK_NS) - TICK_NS
+        }
+        _ => u64::MAX,
+    }
+}
+
 /// The RTT estimator. It computes in units of the stack's clock, so that a clock of milliseconds
 /// truncates as in the kernel.
 #[derive(Clone, Debug)]

@@ -1,10 +1,8 @@
 //! When the receiving half sends ACKs: immediately, delayed, or merged with others.
 
 use super::{AckPlan, Receiver, ATO_MIN_NS};
-use crate::host::tcp::profile::{Profile, DUPTHRESH, MIN_RTO_US};
-use crate::host::tcp::rtt::{rto_min_us, Rtt};
-use crate::host::tcp::ticks::TICK_NS;
-use crate::host::tcp::SocketOptions;
+use crate::host::tcp::profile::DUPTHRESH;
+use crate::host::tcp::rtt::Rtt;
 
 const MS: u64 = 1_000_000;
 /// TCP_DELACK_MAX.
@@ -13,18 +11,6 @@ const DELACK_MAX_NS: u64 = 200 * MS;
 const MAX_QUICK_ACKS: u32 = 16;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
-
-/// Longest delay of a delayed ACK: shorter than a retransmission timeout that a sysctl or a route
-/// has shortened (tcp_delack_max since Linux 6.7).
-pub(super) fn delack_max_ns(profile: &Profile, options: &SocketOptions) -> u64 {
-    match options.rules.rto_min_us {
-        Some(set_us) if profile.ticks && set_us < MIN_RTO_US => {
-            let rto_min_us = rto_min_us(profile, Some(set_us));
-            (rto_min_us * 1000).max(2 * TICK_NS) - TICK_NS
-        }
-        _ => u64::MAX,
-    }
-}
 
 impl Receiver {
     #[inline(always)]

@@ -6,7 +6,7 @@ mod first_sizes;
 mod window;
 
 use super::profile::{Profile, Reduction};
-use super::rtt::Rtt;
+use super::rtt::{delack_max_ns, Rtt};
 use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::reader::Reader;
 use super::SocketOptions;
@@ -184,7 +184,7 @@ impl Receiver {
             max_buffer_bytes: sizes.most,
             buffer_is_fixed: sizes.is_fixed,
             scale: sizes.scale,
-            delack_max_ns: acks::delack_max_ns(profile, options),
+            delack_max_ns: delack_max_ns(profile, options.rules.rto_min_us),
             window_part: profile.window_part,
             window_clamp: sizes.clamp,
             window_threshold: sizes.first_window.min(sizes.clamp),
