@@ -20,10 +20,7 @@ LIVE_ROWS = [row for row in ROWS if row.live]
 
 
 def of(rows: list[Row]) -> pytest.MarkDecorator:
-    marked = [
-        pytest.param(row, marks=pytest.mark.alone if row.buffer == "3 pkts" else ()) for row in rows
-    ]
-    return pytest.mark.parametrize("row", marked, ids=str)
+    return pytest.mark.parametrize("row", rows, ids=str)
 
 
 def is_long(row: Row) -> bool:
