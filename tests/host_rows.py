@@ -116,7 +116,10 @@ HOST_ROWS = [
     HostRow("tcp_timestamps=0", HOME, "cubic:size=10MB", 4388, 4353, 4353, spread=0.005),
     HostRow("tcp_window_scaling=0", LONG, "cubic:size=1MB", 759, 1759, 1760),
     HostRow("tcp_ecn=1", MARKING, "reno:size=2MB", 3909, 4529, 4529),
-    HostRow("tcp_pacing_ss_ratio=1000", LAN, "reno:size=1MB", 261, 266, 266, spread=0.01),
+    # as the next row, only smaller: the setting changes 5 ms
+    HostRow(
+        "tcp_pacing_ss_ratio=1000", LAN, "reno:size=1MB", 261, 266, 266, spread=0.01, live=False
+    ),
     # On the kernel 1137 to 1467 ms: the queue's drops depend on when programs run, and change the
     # time by more than the setting does.
     HostRow(
