@@ -71,6 +71,7 @@ MAX_BUFFER_BYTES: int
 MIN_SOCKET_OPTION_BYTES: int
 MAX_SOCKET_OPTION_BYTES: int
 MAX_NAME_CHARS: int
+REAL_TIME_MAX_BPS: int
 
 def parse_rate(text: str) -> int: ...
 def parse_time(text: str) -> int: ...

@@ -52,10 +52,9 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "queue_bytes": pl.UInt32,
         "queue_pkts": pl.UInt32,
     },
-    # One row per packet that a link dropped; reason: 0 the queue has no room, 1 random loss, 2
-    # early
-    # (the AQM's choice), 3 the packet has IP options, 4 the packet is a SYN that requests ECN,
-    # 5 the policer had too few tokens.
+    # One row per packet that a link dropped. Reason: 0 the queue has no room, 1 random loss, 2 the
+    # AQM's choice, 3 the packet has IP options, 4 the packet is a SYN that requests ECN, 5 the
+    # policer had too few tokens.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -120,9 +119,8 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "end_ns": pl.Int64,
         "ideal_ns": pl.Int64,
     },
-    # Events of routers: algorithm is an index into Trace.routers, name an index into the
-    # algorithm's
-    # events; flow is null for events without a packet.
+    # Events of routers: algorithm is an index into Trace.routers, name an index into the events of
+    # that algorithm; flow is null for events without a packet.
     "router_events": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,

@@ -129,6 +129,14 @@ def fixed_memory(size: str) -> str:
     return f"4096 B/{size}/{size}"
 
 
+def growing_memory(first_bytes: int, most_bytes: int) -> str:
+    """The memory of a buffer that begins with ``first_bytes`` and grows up to ``most_bytes``.
+
+    It does not grow if ``first_bytes`` is larger.
+    """
+    return f"4096 B/{first_bytes} B/{max(first_bytes, most_bytes)} B"
+
+
 def format_memory(sizes: Memory) -> str:
     """The three sizes as ``parse_memory`` reads them."""
     return engine.format_memory(sizes)

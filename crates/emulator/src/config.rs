@@ -5,6 +5,8 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use headway_experiment::limits::MAX_HOPS;
+use headway_experiment::testbed::REAL_TIME_MAX_BPS;
 use headway_sim::scenario::{check_rate, LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +96,7 @@ impl Path {
         Ok(link)
     }
 
-    /// Checks that the token buckets have room for the largest packet, which otherwise never passes.
+    /// Checks that the token buckets have room for the largest packet; otherwise it never passes.
     fn check_bursts(&self, name: &str, mtu_bytes: u32) -> Result<(), EmulatorError> {
         let effects = self.link.effects();
         let policer = effects.policer.map(|p| ("policer", p.burst_bytes));
@@ -199,10 +201,6 @@ fn default_spin_share() -> f64 {
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 /// Largest number of links: the log has one byte for a link's number.
 const MAX_LINKS: usize = 256;
-/// Largest number of links in a host's route.
-const MAX_ROUTE: usize = 64;
-/// Largest rate of a link for which the emulator requests real-time scheduling by default.
-const REAL_TIME_MAX_BPS: u64 = 200_000_000;
 
 impl Config {
     /// Creates a configuration with these links and hosts, and with defaults for all other fields.
@@ -326,10 +324,10 @@ impl Config {
                     links - 1
                 ));
             }
-            if host.route.len() > MAX_ROUTE {
+            if host.route.len() > MAX_HOPS {
                 let crossed = host.route.len();
                 return error(format!(
-                    "route: {crossed} links are not allowed; at most {MAX_ROUTE}"
+                    "route: {crossed} links are not allowed; at most {MAX_HOPS}"
                 ));
             }
             for address in host.addresses() {

@@ -1,6 +1,6 @@
 //! How often transfers arrive: an arrival rate, or a load of the path's slowest link.
 
-use crate::quantity::{split, Unit};
+use crate::quantity::{fraction, split, Unit};
 use crate::text::{quoted, Refused};
 
 /// Units of arrival rates: the length of each in nanoseconds.
@@ -43,12 +43,7 @@ pub fn parse_arrivals(text: &str) -> Result<u64, Refused> {
 /// # Errors
 /// One line with the text and what is allowed.
 pub fn parse_load(text: &str) -> Result<f64, Refused> {
-    let number = match text.trim().strip_suffix('%') {
-        Some(percent) => percent.trim_end().parse::<f64>().map(|load| load / 100.0),
-        None => text.trim().parse::<f64>(),
-    };
-    number
-        .ok()
+    fraction(text)
         .filter(|load| *load > 0.0 && *load <= 100.0)
         .ok_or_else(|| {
             Refused::new(format!(

@@ -1,5 +1,7 @@
 //! The text form of flows: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
 
+use serde_json::Value as Json;
+
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
 use crate::arrivals::{parse_arrivals, parse_load};
 use crate::graph::check_nodes;
@@ -170,8 +172,8 @@ pub fn renamed(name: &str, written: &str) -> Result<Option<(&'static str, String
     Ok(Some((new, format_memory(sizes))))
 }
 
-/// Options that only flows over TCP can have.
-const OF_TCP: [&str; 12] = [
+/// Options that describe the application of a flow over TCP.
+pub(crate) const OF_APPLICATION: [&str; 10] = [
     "size",
     "exchanges",
     "pages",
@@ -182,9 +184,12 @@ const OF_TCP: [&str; 12] = [
     "think",
     "spacing",
     "sizes",
-    "relay",
-    "relay_control",
 ];
+
+/// Whether only flows over TCP can have an option.
+fn is_of_tcp(option: &str) -> bool {
+    OF_APPLICATION.contains(&option) || ["relay", "relay_control"].contains(&option)
+}
 
 /// The parsed value of an option, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,6 +215,17 @@ pub struct Flows {
     pub options: Vec<(String, String)>,
     /// The part of the text that describes these flows.
     pub part: String,
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Json {
+        match value {
+            Value::Number(number) => number.into(),
+            Value::Sizes(sizes) => sizes.to_vec().into(),
+            Value::Switch(on) => on.into(),
+            Value::Text(text) => text.into(),
+        }
+    }
 }
 
 impl Kind {
@@ -367,10 +383,10 @@ pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     let control = if name == "voip" {
         let other = tunables
             .first()
-            .or_else(|| options.iter().find(|(name, _)| OF_TCP.contains(name)));
+            .or_else(|| options.iter().find(|(name, _)| is_of_tcp(name)));
         if let Some((other, _)) = other {
             let mut allowed = option_names();
-            allowed.retain(|name| !OF_TCP.contains(name));
+            allowed.retain(|name| !is_of_tcp(name));
             let (other, allowed) = (quoted(other), allowed.join(", "));
             return Err(Refused::new(format!(
                 "voip has no option {other}; allowed: {allowed}"

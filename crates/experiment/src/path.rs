@@ -18,8 +18,8 @@ pub fn base_rtt_ns(graph: &Graph, access_delay_ns: u64) -> u64 {
     graph.base_rtt_ns().saturating_add(4 * access_delay_ns)
 }
 
-/// Nanobits per byte.
-const BYTE: u128 = 8_000_000_000;
+/// Nanobits per byte. A rate in bits per second times nanoseconds is a number of nanobits.
+pub const NANOBITS_PER_BYTE: u128 = 8_000_000_000;
 
 /// A link as a packet crosses it on an empty path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Crossed {
 
 impl Crossed {
     fn transmission_ns(self, ip_bytes: u64) -> u128 {
-        (u128::from(ip_bytes) * BYTE).div_ceil(u128::from(self.rate_bps))
+        (u128::from(ip_bytes) * NANOBITS_PER_BYTE).div_ceil(u128::from(self.rate_bps))
     }
 
     fn crossing_ns(self, ip_bytes: u64) -> u128 {

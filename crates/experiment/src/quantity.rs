@@ -327,21 +327,24 @@ pub fn parse_probability(text: &str) -> Result<f64, Refused> {
     probability(text, &quoted(text), false)
 }
 
+/// The number that a text such as "0.01" or "1%" has; None for other text.
+pub(crate) fn fraction(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (number, divisor) = match text.strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    number.parse::<f64>().ok().map(|number| number / divisor)
+}
+
 /// Like [`parse_probability`], but error messages show `shown` instead of `text`; `with_one` also
 /// allows 1.
 ///
 /// # Errors
 /// One line for any other text.
 pub fn probability(text: &str, shown: &str, with_one: bool) -> Result<f64, Refused> {
-    let text = text.trim();
-    let (number, divisor) = match text.strip_suffix('%') {
-        Some(percent) => (percent.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    let value = number
-        .parse::<f64>()
-        .map_err(|_| Refused::new(format!("{shown} is not a probability; write 0.01 or 1%")))?
-        / divisor;
+    let value = fraction(text)
+        .ok_or_else(|| Refused::new(format!("{shown} is not a probability; write 0.01 or 1%")))?;
     if (0.0..1.0).contains(&value) || with_one && value == 1.0 {
         Ok(value)
     } else {

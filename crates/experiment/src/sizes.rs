@@ -237,12 +237,7 @@ impl Sizes {
     pub fn draw(&self, mut uniform: impl FnMut() -> f64) -> u64 {
         let bytes = match self {
             Sizes::Fixed(bytes) => return *bytes,
-            Sizes::LogNormal { mu, sigma } => {
-                // Box and Muller 1958
-                let radius = libm::sqrt(-2.0 * libm::log(uniform()));
-                let normal = radius * libm::cos(std::f64::consts::TAU * uniform());
-                libm::exp(mu + sigma * normal)
-            }
+            Sizes::LogNormal { mu, sigma } => libm::exp(mu + sigma * normal(uniform)),
             Sizes::Pareto {
                 smallest,
                 shape,
@@ -267,6 +262,13 @@ impl Sizes {
         };
         (libm::round(bytes) as u64).clamp(1, MAX_BYTES)
     }
+}
+
+/// Draws a number with the standard normal distribution (Box and Muller 1958). `uniform` returns
+/// independent numbers that are uniformly distributed in (0, 1].
+pub fn normal(mut uniform: impl FnMut() -> f64) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(uniform()));
+    radius * libm::cos(std::f64::consts::TAU * uniform())
 }
 
 /// Mean of a Pareto distribution that is cut off at `largest` (Scharf 2011, appendix A.1.2). At

@@ -12,9 +12,13 @@ use crate::text::Refused;
 pub const MAX_NODES: usize = 16;
 /// Largest number of hosts on each side of a testbed.
 pub const MAX_HOSTS: u32 = 100;
-/// Highest rate of a link. Above it, emulator and programs run without real-time priority, and a
-/// late emulator can be late again at each link of a route.
-pub const MAX_RATE_BPS: u64 = 200_000_000;
+/// Highest rate of a link at which the emulator and the hosts' programs run with real-time priority
+/// by default. Below it, cores are idle part of the time, so real-time programs do not starve
+/// others.
+pub const REAL_TIME_MAX_BPS: u64 = 200_000_000;
+/// Highest rate of a link of a network. Without real-time priority, a late emulator can be late
+/// again at each link of a route.
+pub const MAX_RATE_BPS: u64 = REAL_TIME_MAX_BPS;
 
 /// Checks whether a testbed can have this network with this number of flows.
 ///

@@ -170,7 +170,6 @@ fn parse_positive_size(text: &str) -> PyResult<u64> {
     quantity::parse_positive_size(text).map_err(invalid)
 }
 
-/// The amount as decimal text, and its unit: B, pkts or BDP.
 /// The three sizes of a socket's memory: minimum, default, maximum.
 #[pyfunction]
 fn parse_memory(text: &str) -> PyResult<(u64, u64, u64)> {
@@ -209,6 +208,7 @@ fn renamed_option(name: &str, value: &str) -> PyResult<Option<(&'static str, Str
     flow::renamed(name, value).map_err(invalid)
 }
 
+/// The amount as decimal text, and its unit: B, pkts or BDP.
 #[pyfunction]
 fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
     let buffer = queue::parse_buffer(text).map_err(invalid)?;
@@ -562,6 +562,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MIN_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.0),
         ("MAX_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.1),
         ("MAX_NAME_CHARS", limits::MAX_NAME_CHARS as u64),
+        ("REAL_TIME_MAX_BPS", testbed::REAL_TIME_MAX_BPS),
     ] {
         module.add(name, value)?;
     }

@@ -115,22 +115,20 @@ def _overloads(experiment: Experiment) -> Iterable[str]:
     apps = [flow.app for flow in experiment.flows]
     if not any(isinstance(app, Transfers) and app.think is None for app in apps):
         return
-    links = named_links(experiment.topology)
-    rates = [link.rate for link in links.values()]
+    names, links = zip(*named_links(experiment.topology).items(), strict=True)
     routes = experiment.all_routes()
     for flow, app, (there, _) in zip(experiment.flows, apps, routes, strict=True):
         if not isinstance(app, Transfers) or app.think is not None or flow.stop is not None:
             continue
         if app.load is not None:
-            slowest_bps = min(experiment.topology.access_rate, *(rates[link] for link in there))
-            own_bps = app.load * slowest_bps
+            own_bps = app.load * experiment.slowest_bps(links[number] for number in there)
         else:
             interval_s = engine.parse_arrivals(app.arrivals or "") / NS_PER_S
             own_bps = app.mean_size_bytes * BITS_PER_BYTE / PAYLOAD_SHARE / interval_s
-        for link in there:
-            offered_bps[link] = offered_bps.get(link, 0.0) + own_bps
-    for (number, name), rate_bps in zip(enumerate(links), rates, strict=True):
-        load = offered_bps.get(number, 0.0) / rate_bps
+        for number in there:
+            offered_bps[number] = offered_bps.get(number, 0.0) + own_bps
+    for number, (name, link) in enumerate(zip(names, links, strict=True)):
+        load = offered_bps.get(number, 0.0) / link.rate
         if load >= 1:
             yield (
                 f"{name}: transfers offer a load of {load:.3g}, so more and more of them are under "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -221,9 +221,8 @@ class Experiment(Spec):
                 f"must be later than every start, up to {format_time(latest_ns)}"
             )
         if isinstance(flow.app, Transfers) and flow.app.load is not None:
-            slowest_bps = min(self.topology.access_rate, *(link.rate for link in there))
             try:
-                engine.check_load(flow.app.load, flow.app.sizes, slowest_bps)
+                engine.check_load(flow.app.load, flow.app.sizes, self.slowest_bps(there))
             except ValueError as error:
                 raise ValueError(f"{where}.app.load: {error}") from None
         stack = flow.stack or self.stack
@@ -286,6 +285,10 @@ class Experiment(Spec):
         A link's number is its index in the trace's links.
         """
         return routes_of(self.topology.graph(), self.flows[number], number, self.seed)
+
+    def slowest_bps(self, links: Iterable[Link]) -> int:
+        """The rate in bit/s of the slowest of these links and the hosts' access links."""
+        return min(self.topology.access_rate, *(link.rate for link in links))
 
     def all_routes(self) -> Iterator[tuple[list[int], list[int]]]:
         """The ``routes`` of all flows, in order. It finds the topology's graph only once."""

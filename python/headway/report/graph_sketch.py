@@ -180,10 +180,10 @@ def _edge(one: Box, other: Box, label: Sequence[str], *, is_used: bool, in_rows:
     pale = "" if is_used else ' class="behind"'
     drawn = []
     for begin, end in lines:
-        ends = [
-            Box.middle if in_rows and box is not between else Box.border for box in (begin, end)
-        ]
-        (x1, y1), (x2, y2) = ends[0](begin, end), ends[1](end, begin)
+        (x1, y1), (x2, y2) = (
+            box.middle(far) if in_rows and box is not between else box.border(far)
+            for box, far in ((begin, end), (end, begin))
+        )
         drawn.append(f'<path{pale} d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>')
     first = y - LINE * (len(label) - 0.5) - GAP / 2 if is_level else y - LINE * (len(label) - 1) / 2
     return drawn + texts(label, x, first)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from headway.experiment import Experiment
 from headway.registry import registry
+from headway.units import growing_memory
 
 KINDS = ("options", "default", "startups", "several")
 """What the cases of a kind vary: all options; only path and control; fast startups; several flows
@@ -459,7 +460,7 @@ def _options(settings: Mapping[str, str], path: _Path, draws: Draws) -> dict[str
     for name, most in (("wmem", 0), ("rmem", _MOST_RECEIVE_BYTES)):
         if name in settings:
             size = rounded(_within(settings[name], draws))
-            flow[name] = f"4096 B/{size} B/{max(size, most)} B"
+            flow[name] = growing_memory(size, most)
     match settings.get("initial_rwnd"):
         case "to 64kB":
             flow["initial_rwnd"] = f"{rounded(draws.between(3000, 65_000))} B"

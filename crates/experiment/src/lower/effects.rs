@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::fields::Fields;
 use crate::algorithm::{options, split_options, Known};
-use crate::flow::{Kind, Value};
+use crate::flow::Kind;
 use crate::limits::{JITTER_TABLE_VALUES, MAX_JITTER_NS, MAX_LIMIT, MIN_BURST_BYTES};
 use crate::quantity::format_time;
 use crate::text::{quoted, shorten, unknown, Refused};
@@ -217,10 +217,7 @@ fn lowered_part(fields: &Fields<'_>, part: &Part) -> Result<Option<Json>, Refuse
     }
     Ok(Some(match part.content {
         Content::Of(kind) => match fields.value(part.name, kind, &Known::default())? {
-            Some(Value::Number(number)) => number.into(),
-            Some(Value::Switch(on)) => on.into(),
-            Some(Value::Text(text)) => text.into(),
-            Some(Value::Sizes(sizes)) => serde_json::json!(sizes),
+            Some(value) => value.into(),
             None => return Ok(None),
         },
         Content::Short => match fields.needed(part.name, Kind::Length)? {

@@ -7,7 +7,7 @@ use super::fields::{algorithm, value, Fields};
 use super::link::named;
 use super::transfers;
 use crate::algorithm::{plain, Known, KERNEL_OWN};
-use crate::flow::{Kind, Value, FLOW_OPTIONS};
+use crate::flow::{Kind, Value, FLOW_OPTIONS, OF_APPLICATION};
 use crate::limits::{MAX_BYTES, MAX_MESSAGE_BYTES};
 use crate::text::{quoted, Refused};
 
@@ -17,21 +17,6 @@ pub const VOIP: (u32, u64) = (186, 20_000_000);
 
 const ANY_SIZE: Kind = Kind::Size(0, MAX_BYTES);
 const EXCHANGES_WITHOUT: &str = "needs data from a file or a workload, which was not passed";
-
-/// Options of a flow's text that belong to its application or its relay.
-const OF_TEXT: [&str; 11] = [
-    "size",
-    "exchanges",
-    "pages",
-    "http",
-    "connections",
-    "arrivals",
-    "load",
-    "think",
-    "spacing",
-    "sizes",
-    "relay_control",
-];
 
 type Field = (&'static str, &'static str, Kind);
 
@@ -96,9 +81,9 @@ pub(super) fn flow(
     start_ns: impl FnOnce() -> u64,
     known: &Known,
 ) -> Result<(Map<String, Json>, Option<Json>), Refused> {
-    let options = FLOW_OPTIONS
-        .iter()
-        .filter(|(name, _)| !OF_TEXT.contains(name));
+    // In the typed form these belong to the application and to the relay.
+    let is_of_text = |name: &str| OF_APPLICATION.contains(&name) || name == "relay_control";
+    let options = FLOW_OPTIONS.iter().filter(|(name, _)| !is_of_text(name));
     let names = options
         .clone()
         .map(|(name, _)| *name)
@@ -128,10 +113,7 @@ pub(super) fn flow(
                 let (opener, responder) = text.split_once('/').unwrap_or((&text, &text));
                 json!([opener, responder])
             }
-            (_, Value::Number(number)) => number.into(),
-            (_, Value::Sizes(sizes)) => json!(sizes),
-            (_, Value::Switch(on)) => on.into(),
-            (_, Value::Text(text)) => text.into(),
+            (_, value) => value.into(),
         };
         all.insert(scenario_name(option, *kind), value);
     }

@@ -10,8 +10,8 @@ use crate::queue::{parse_buffer, Limit};
 use crate::text::{quoted, Refused};
 
 /// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
-/// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and changes are not
-/// copied.
+/// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and
+/// changes are not copied.
 pub const MIRRORED: [&str; 6] = [
     "rate",
     "buffer",

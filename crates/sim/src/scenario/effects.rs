@@ -3,6 +3,7 @@
 
 use super::limits::{bad, check_rate, is_false, ScenarioError};
 use headway_experiment::limits::{JITTER_TABLE_VALUES, MAX_JITTER_NS, MIN_BURST_BYTES};
+use headway_experiment::path::NANOBITS_PER_BYTE;
 use serde::{Deserialize, Serialize};
 
 /// Unit of the values of a table of delay variation, as in netem's files: this value is one spread.
@@ -211,7 +212,7 @@ pub struct Aggregation {
 impl Aggregation {
     pub(super) fn check(&self, field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
         let nanobits = u128::from(self.interval_ns) * u128::from(rate_bps);
-        if self.interval_ns > MAX_JITTER_NS || nanobits < 8_000_000_000 {
+        if self.interval_ns > MAX_JITTER_NS || nanobits < NANOBITS_PER_BYTE {
             let allowed = "a time in which the link sends at least a byte, at most 10 minutes";
             return Err(bad(
                 &format!("{field}.interval_ns"),

@@ -86,6 +86,7 @@ impl World {
     /// tunables and link names; these are checked here.
     pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
         let profile = profile_of("stack", &scenario.stack)?;
+        scenario.check_stack(&scenario.stack)?;
         let rules = HostRules::of(scenario);
         let built = Built::new(scenario)?;
         let tap = match &scenario.capture {
@@ -151,9 +152,8 @@ impl World {
             && scenario.flows.iter().any(|flow| prototypes.asks(flow));
         for (number, flow) in scenario.flows.iter().enumerate() {
             world.add_flow(number as u32, flow, scenario, &mut prototypes)?;
-            let stacks = [Some(&scenario.stack), flow.stack.as_ref()];
             let of_relay = flow.relay.as_ref().and_then(|relay| relay.stack.as_ref());
-            for stack in stacks.into_iter().chain([of_relay]).flatten() {
+            for stack in flow.stack.iter().chain(of_relay) {
                 scenario.check_stack(stack)?;
             }
         }

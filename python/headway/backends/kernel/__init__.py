@@ -3,9 +3,8 @@
 ``backend`` runs experiments, ``supported`` rejects unsupported ones, and ``room`` decides how many
 run in parallel. ``testbed`` has the hosts and links of a run, ``network`` the links and routes of a
 network, ``run`` starts a run's programs and builds the trace, and ``records`` reads the programs'
-files. ``hints`` enables the hints of
-applications, ``folders`` manages the folders of runs, and ``headwayctl`` calls the program that
-needs root.
+files. ``hints`` enables the hints of applications, ``folders`` manages the folders of runs, and
+``headwayctl`` calls the program that needs root.
 """
 
 from typing import TYPE_CHECKING

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 from headway.backends.kernel import network
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.sim import topology_fields
+from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms, gateway
@@ -81,16 +82,10 @@ def _link_fields(experiment: Experiment) -> dict[str, Any]:
     return _both_ways(link) | ({"ground": _both_ways(ground)} if ground is not None else {})
 
 
-_REAL_TIME_BPS = 200_000_000
-"""Highest rate of a link at which the hosts' programs run with real-time priority. The emulator has
-the same limit (crates/emulator/src/config.rs). Below this rate, cores are idle part of the time, so
-real-time programs do not starve others."""
-
-
 def is_real_time(experiment: Experiment) -> bool:
     """Whether the programs on the hosts run with real-time priority."""
     links = [link for pair in network.link_pairs(experiment) for link in pair]
-    return max(link.rate for link in links) <= _REAL_TIME_BPS
+    return max(link.rate for link in links) <= engine.REAL_TIME_MAX_BPS
 
 
 class _Side(NamedTuple):

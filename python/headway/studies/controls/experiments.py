@@ -18,15 +18,16 @@ from headway.metrics.windows import values_with_durations
 from headway.models._checks import Floats
 from headway.study import StudyContext
 from headway.trace import Trace
-from headway.units import NS_PER_S, fixed_memory
+from headway.units import NS_PER_S, fixed_memory, growing_memory
 
 LOSER = "periodic-loss"
 WIDE = "10 Gbit/s"
 """Rate of a link that never limits a flow: the RTT is the propagation delay, and loss limits the
 window."""
 SEND_BUFFER_PER_PKT, RECEIVE_BUFFER_PER_PKT = 4608, 2 * 1448
-MOST_RECEIVE_BYTES = {"linux-2.6": 4 << 20, "linux-6": 6 << 20}
 """Bytes of buffer for each packet of window. Stacks reserve a part of a buffer."""
+MOST_RECEIVE_BYTES = {"linux-2.6": 4 << 20, "linux-6": 6 << 20}
+"""Size to which each stack's receive buffer grows by default."""
 ROOM = 1.6
 """Buffers hold this multiple of the expected mean window, which limits slow start's overshoot. A
 window that a loss halves has its peak at 1.33 times the mean."""
@@ -198,7 +199,7 @@ def periodic(
         for per_pkt in (RECEIVE_BUFFER_PER_PKT, SEND_BUFFER_PER_PKT)
     )
     buffers = {
-        "rmem": f"4096 B/{receive} B/{max(receive, MOST_RECEIVE_BYTES[stack])} B",
+        "rmem": growing_memory(receive, MOST_RECEIVE_BYTES[stack]),
         "wmem": fixed_memory(f"{send} B"),
     }
     flow = {"control": control, "start": "0 s", "delayed_ack": delayed_ack, **buffers}

@@ -47,6 +47,7 @@ from headway.studies.maxnet.experiments import (
     sharing_of,
 )
 from headway.trace import Trace
+from headway.units import fixed_memory
 
 CLAIMS: Claims[Found] = Claims(__name__)
 TABLE_I = CLAIMS.file.published["table_i"]
@@ -139,7 +140,7 @@ def _change(says: str, fields: dict[str, str]) -> Change:
             observe=_smoothed_rtts,
         ),
         _change("runs of 120 s", {"duration": "120 s"}),
-        _change("send buffers of 125,000 bytes", {"flows.*.wmem": "4096 B/125000 B/125000 B"}),
+        _change("send buffers of 125,000 bytes", {"flows.*.wmem": fixed_memory("125000 B")}),
     ],
 )
 def _bic_rtt(found: Found) -> Seen:

@@ -181,7 +181,6 @@ fn socket_options(flow: &Flow, rules: HostRules, seed: u64, interactive: bool) -
         ecn: flow.ecn.map(|mode| mode.or(rules.ecn)),
         frto: flow.frto.or(rules.frto),
         seed,
-        pacing_percent: rules.pacing_percent,
         nodelay: flow.nodelay,
         reading: reading(flow),
         interactive,

@@ -30,9 +30,6 @@ pub struct SocketOptions {
     pub reading: Reading,
     /// Seed of the run.
     pub seed: u64,
-    /// The rate for which large segments are sized, as percentages of cwnd per RTT: while cwnd is
-    /// below half of ssthresh, and otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
-    pub pacing_percent: (u16, u16),
     /// ECN setting of the end that opens the connection, then of the other end; None: the stack
     /// profile's.
     pub ecn: [Option<EcnMode>; 2],

@@ -16,7 +16,8 @@ pub struct HostRules {
     pub notsent_lowat_bytes: u64,
     /// rto_min of the route, or else tcp_rto_min_us; None: TCP_RTO_MIN.
     pub rto_min_us: Option<u64>,
-    /// tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+    /// The rate for which large segments are sized, as percentages of cwnd per RTT: while cwnd is
+    /// below half of ssthresh, and otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
     pub pacing_percent: (u16, u16),
     /// initcwnd.
     pub initcwnd_pkts: Option<u32>,

@@ -45,7 +45,7 @@ impl Socket {
             return self.segment_of_rate(rate, least);
         }
         let cwnd = self.conn.cwnd_pkts;
-        let (slow_start, avoidance) = self.options.pacing_percent;
+        let (slow_start, avoidance) = self.options.rules.pacing_percent;
         let percent = if cwnd < self.conn.ssthresh_pkts / 2 {
             slow_start
         } else {

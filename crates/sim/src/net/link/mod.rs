@@ -2,9 +2,9 @@
 //!
 //! A queue is first in, first out, so a packet's departure is known when it joins, and a hop costs
 //! at most one event. The queue length at a later time is found by removing the packets that have
-//! departed since (`drain`). This also works if rate and delay change during the run (`service`)
-//! or a shaper delays packets (`effects`), because the changes are known in advance. Packets are held until their turn only if the
-//! discipline decides at the head or a router wants to see them leave.
+//! departed since (`drain`). This also works if rate and delay change during the run (`service`) or
+//! a shaper delays packets (`effects`), because the changes are known in advance. Packets are held
+//! until their turn only if the discipline decides at the head or a router wants to see them leave.
 //!
 //! This file has a packet's path through a link; `deferred` has the path of held packets.
 

@@ -1,9 +1,11 @@
-//! Sends the packets of a link that does not send at a constant rate: whose rate and delay change by
-//! steps, that sends at the delivery opportunities of a Mahimahi trace, or in frames. All changes are known in advance, so a packet's departure is
-//! known when its turn comes, also in the emulator's real time.
+//! Sends the packets of a link that does not send at a constant rate: its rate and delay change by
+//! steps, or it sends at the delivery opportunities of a Mahimahi trace or in frames. All changes
+//! are known in advance, so a packet's departure is known when its turn comes, also in the
+//! emulator's real time.
 
 use super::Wire;
 use crate::scenario::{Aggregation, LinkSpec, Step, Vary};
+use headway_experiment::path::NANOBITS_PER_BYTE;
 
 /// IP bytes that one opportunity of a Mahimahi trace delivers.
 const OPPORTUNITY_BYTES: u32 = 1500;
@@ -24,8 +26,8 @@ enum Kind {
     Frames(Frames),
 }
 
-/// Frames that begin at multiples of an interval, and how far the latest one is used. Amounts are in
-/// nanobits, so that rate times nanoseconds is exact.
+/// Frames that begin at multiples of an interval, and how far the latest one is used. Amounts are
+/// in nanobits, so that rate times nanoseconds is exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Frames {
     rate_bps: u64,
@@ -183,8 +185,8 @@ fn transmit(steps: &[Step], at: &mut usize, start_ns: u64, ip_bytes: u32) -> (u6
     while steps.get(*at + 1).is_some_and(|s| s.start_ns <= now_ns) {
         *at += 1;
     }
-    // the unit is 10^-9 bits, so that rate times nanoseconds is exact
-    let mut rest = u128::from(ip_bytes) * 8_000_000_000;
+    // in nanobits, so that rate times nanoseconds is exact
+    let mut rest = u128::from(ip_bytes) * NANOBITS_PER_BYTE;
     loop {
         let step = steps[*at];
         let room = steps
@@ -294,7 +296,7 @@ impl Frames {
         if first > self.frame {
             (self.frame, self.left, self.left_pkts) = (first, size, self.packets);
         }
-        let need = u128::from(ip_bytes) * 8_000_000_000;
+        let need = u128::from(ip_bytes) * NANOBITS_PER_BYTE;
         if need > self.left {
             let rest = need - self.left;
             let more = rest.div_ceil(size);

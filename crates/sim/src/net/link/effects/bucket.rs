@@ -1,7 +1,7 @@
 //! A token bucket (RFC 2697 calls its size the committed burst size). Arithmetic is exact: levels
-//! are in nanobits, and a rate in bits per second times nanoseconds is a number of nanobits.
+//! are in nanobits.
 
-const NANOBITS_PER_BYTE: u128 = 8_000_000_000;
+use headway_experiment::path::NANOBITS_PER_BYTE;
 
 /// A token bucket, full at the start.
 #[derive(Clone, Debug)]

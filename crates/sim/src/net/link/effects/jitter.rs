@@ -5,8 +5,9 @@
 //! chain is normal (autoregressive of order 1) and is mapped to uniform numbers by the normal
 //! distribution function, so that every distribution stays what it is.
 
+use crate::rng;
 use crate::scenario::{Distribution, Jitter as Spec, PARETO_MOST, TABLE_SCALE};
-use rand_core::RngCore;
+use headway_experiment::sizes::normal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Standard deviation of the Pareto distribution of shape 3 and scale 1, whose mean is 1.5.
@@ -72,14 +73,10 @@ impl Jitter {
         self.latest_ns
     }
 
-    fn word(&mut self) -> f64 {
-        (self.rng.next_u64() >> 11) as f64 * STEP
-    }
-
     /// A number in [0, 1), correlated with the previous one if the chain is.
     fn uniform(&mut self) -> f64 {
         if self.chain.is_none() {
-            return self.word();
+            return rng::uniform(&mut self.rng) - STEP;
         }
         let below = 0.5 * libm::erfc(-self.normal() * std::f64::consts::FRAC_1_SQRT_2);
         below.clamp(0.0, 1.0 - STEP)
@@ -96,10 +93,9 @@ impl Jitter {
         }
     }
 
-    /// A normal number, by the method of Box and Muller.
+    /// A number with the standard normal distribution.
     fn independent(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.word()));
-        radius * libm::cos(std::f64::consts::TAU * self.word())
+        normal(|| rng::uniform(&mut self.rng))
     }
 }
 
