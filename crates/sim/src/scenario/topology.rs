@@ -86,14 +86,17 @@ impl Topology {
     }
 
     /// The path of data along these routes, for ideal completion times. `extra_delay_ns` is that of
-    /// the opener's access link. None if a link changes.
+    /// the opener's access link. None if a link's rate or delay varies.
     pub(crate) fn ideal(
         &self,
         routes: Routes,
         extra_delay_ns: u64,
         sizes: PacketSizes,
     ) -> Option<IdealPath> {
-        let varies = |&link: &u32| self.links[link as usize].vary.is_some();
+        let varies = |&number: &u32| {
+            let link = &self.links[number as usize];
+            link.vary.is_some() || link.jitter.is_some()
+        };
         if routes.there.iter().chain(routes.back).any(varies) {
             return None;
         }
