@@ -173,8 +173,8 @@ def test_routers_answer_flows_in_both_directions_of_a_dumbbell() -> None:
         }
     )  # fmt: skip
     kernel, sim = live(made), run(made)
-    # RCP's rates become those of the links without losses, so only the timing of ACKs differs. XCP
-    # does not serve here: behind the ACKs of the other direction its windows oscillate, and goodputs
-    # over a few seconds differ by 6 % between runs on the kernel.
+    # RCP's rates become those of the links without losses, so only the timing of ACKs differs.
+    # XCP does not serve here: behind the ACKs of the other direction its windows oscillate, and
+    # goodputs over a few seconds differ by 6 % between runs on the kernel.
     assert goodputs_mbps(kernel) == pytest.approx(goodputs_mbps(sim), rel=0.02)
     assert srtts_ms(kernel) == pytest.approx(srtts_ms(sim), rel=0.05)
