@@ -38,7 +38,7 @@ from headway.validation.random_runs import (
     samples_of,
 )
 
-CASES = {"options": 300, "default": 100, "startups": 60, "several": 30}
+CASES = {"options": 300, "default": 100, "startups": 60, "several": 30, "paths": 60}
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +88,8 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         if getattr(flow, name) != getattr(plain, name)
     }
     # options that are never drawn: a name and a stack profile say nothing about packets, a relay
-    # sets the hops, users provide files, the kernel backend has no networks and no transfers that
-    # arrive, and tests/host_rows.py has the buffers of sockets
+    # sets the hops, users provide files, the kernel backend has no transfers that arrive, and the
+    # kind "paths" has directions, networks and the buffers of sockets
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control", "direction"),
         *("source", "destination", "route", "reverse_route", "rcvbuf", "sndbuf"),
