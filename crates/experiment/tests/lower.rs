@@ -161,7 +161,8 @@ fn a_step_keeps_what_it_does_not_name() {
     path["vary"] = json!({ "kind": "mahimahi", "opportunities_ms": [3],
         "steps": [{ "start": "1 s", "jitter": "2ms" }] });
     let made = topology(&path, &known()).unwrap();
-    let expected = json!({ "kind": "mahimahi", "opportunities_ms": [3], "steps": [[second, jitter]] });
+    let expected =
+        json!({ "kind": "mahimahi", "opportunities_ms": [3], "steps": [[second, jitter]] });
     assert_eq!(made.links[0]["vary"], expected);
 }
 
@@ -171,7 +172,10 @@ fn a_step_refuses_what_cannot_change() {
         let mut path = dumbbell();
         path["vary"] = json!({ "kind": kind, "opportunities_ms": [3], "steps": [step] });
         if kind == "schedule" {
-            path["vary"].as_object_mut().unwrap().remove("opportunities_ms");
+            path["vary"]
+                .as_object_mut()
+                .unwrap()
+                .remove("opportunities_ms");
         }
         topology(&path, &known()).unwrap_err().to_string()
     };

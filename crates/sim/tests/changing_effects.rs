@@ -77,9 +77,7 @@ fn jitter_begins_and_ends_and_no_datagram_overtakes_another() {
 #[test]
 fn a_policer_keeps_its_tokens_when_its_parameters_change() {
     // 12 Mbit/s are offered
-    let policer = |rate_bps: u64, burst_bytes: u64| {
-        json!({"policer": {"rate_bps": rate_bps, "burst_bytes": burst_bytes}})
-    };
+    let policer = |rate_bps: u64, burst_bytes: u64| json!({"policer": {"rate_bps": rate_bps, "burst_bytes": burst_bytes}});
     let steps = [
         (0, policer(6_000_000, 15_000)),
         (2 * SECOND, policer(3_000_000, 60_000)),

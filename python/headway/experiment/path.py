@@ -96,7 +96,7 @@ class Link(Spec):
     def capacity_bps(self, start_ns: int, end_ns: int) -> float:
         """The mean rate in bit/s over [start_ns, end_ns), at most the shaper's rate."""
         if self.vary is None or end_ns <= start_ns:
-            return float(self.rate if self.shaper is None else min(self.rate, self.shaper.rate))
+            return self.rate if self.shaper is None else min(self.rate, self.shaper.rate)
         sent = 0.0
         for begin, end, shaper in spans(self.over_time("shaper"), start_ns, end_ns):
             sent_bytes = self.vary.capacity_bytes(begin, end, self.rate)

@@ -215,7 +215,7 @@ def one_line(experiment: Experiment) -> str:
     """An experiment as one line of text, without settings that have their default."""
     fields = experiment.model_dump(mode="json", exclude_defaults=True)
     path = {k: v for k, v in fields["topology"].items() if k != "kind"}
-    path |= {name: fields[name] for name in _SETTINGS if name in fields}
+    path |= {name: fields[name] for name in _SETTINGS if fields.get(name)}
     parts = [f"{name}={_value_text(value)}" for name, value in path.items()]
     for flow, own in zip(experiment.flows, fields["flows"], strict=True):
         control = flow.control.label if flow.control is not None else flow.app.kind

@@ -2,7 +2,7 @@
 
 use serde_json::{json, Map, Value as Json};
 
-use super::effects::{lowered_effect, EFFECT_NAMES};
+use super::effects::lowered_effect;
 use super::fields::Fields;
 use super::link::LINK;
 use crate::flow::Kind;
@@ -12,6 +12,9 @@ use crate::text::{quoted, Refused};
 const DOWN: &str = "down";
 /// How a step writes that an effect ends, in the place of the effect.
 const OFF: &str = "off";
+/// The effects that a step may change.
+pub const CHANGING_EFFECTS: [&str; 5] =
+    ["jitter", "burst_loss", "policer", "shaper", "aggregation"];
 /// Fields of a step apart from effects; a step of a Mahimahi trace has only the first.
 const STEP: [&str; 3] = ["start", "rate", "delay"];
 const TRACE_STEP: [&str; 1] = [STEP[0]];
@@ -82,7 +85,7 @@ pub fn lowered_vary(
 
 /// Refuses fields that a step does not have, and says which fields of a link cannot change.
 fn check_names(step: &Fields<'_>, own: &[&str]) -> Result<(), Refused> {
-    let allowed: Vec<&str> = own.iter().chain(&EFFECT_NAMES).copied().collect();
+    let allowed: Vec<&str> = own.iter().chain(&CHANGING_EFFECTS).copied().collect();
     for name in LINK.iter().filter(|name| !allowed.contains(name)) {
         if step.get(name).is_some() {
             let allowed = allowed.join(", ");
@@ -95,7 +98,7 @@ fn check_names(step: &Fields<'_>, own: &[&str]) -> Result<(), Refused> {
 
 fn switches(step: &Fields<'_>) -> Result<Map<String, Json>, Refused> {
     let mut all = Map::new();
-    for name in EFFECT_NAMES {
+    for name in CHANGING_EFFECTS {
         let Some(written) = step.get(name) else {
             continue;
         };

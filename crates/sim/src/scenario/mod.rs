@@ -24,9 +24,9 @@ pub use effects::{
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};
+pub(crate) use link::Segment;
 pub use link::{Aqm, EcnPath, LinkSpec};
 pub use record::{Capture, Record};
-pub(crate) use link::Segment;
 pub use switches::{ever, OverTime, Switch, Switches};
 pub(crate) use topology::Routes;
 pub use topology::Topology;

@@ -2,7 +2,7 @@
 
 use super::limits::{ScenarioError, MAX_RATE_BPS};
 use super::switches::Switches;
-use headway_experiment::lower::{lowered_effect, EFFECT_NAMES};
+use headway_experiment::lower::{lowered_effect, CHANGING_EFFECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -92,7 +92,7 @@ impl Vary {
         let mut lines = text.lines().zip(1..);
         let header = lines.next().map_or("", |(line, _)| line.trim());
         let effects = effects_of_header(header).ok_or_else(|| {
-            let effects = EFFECT_NAMES.join(", ");
+            let effects = CHANGING_EFFECTS.join(", ");
             ScenarioError(format!(
                 "the first line must be {SCHEDULE_HEADER}, and then any of {effects}"
             ))
@@ -235,7 +235,7 @@ pub(super) fn step_place(field: &str, at: usize) -> String {
 fn effects_of_header(header: &str) -> Option<Vec<&str>> {
     let more = header.strip_prefix(SCHEDULE_HEADER)?;
     let effects: Vec<&str> = more.split(',').skip(1).map(str::trim).collect();
-    let is_known = |name: &&str| EFFECT_NAMES.contains(name);
+    let is_known = |name: &&str| CHANGING_EFFECTS.contains(name);
     ((more.is_empty() || more.starts_with(',')) && effects.iter().all(is_known)).then_some(effects)
 }
 

@@ -61,7 +61,9 @@ struct Tokens {
 impl Bucket {
     /// A bucket with these rules.
     pub fn new<T: Into<Rule>>(rules: OverTime<T>) -> Bucket {
-        let rules = rules.into_iter().map(|(ns, rule)| (ns, rule.map(Into::<Rule>::into)));
+        let rules = rules
+            .into_iter()
+            .map(|(ns, rule)| (ns, rule.map(Into::<Rule>::into)));
         let rules = Timeline::new(rules.collect());
         let tokens = Tokens {
             at: 0,

@@ -61,15 +61,17 @@ impl Jitter {
     /// When a packet arrives that leaves at `depart_ns` and would arrive at `arrive_ns` without
     /// jitter. The parameters are those at `depart_ns`, which must not decrease from call to call.
     pub fn arrive_ns(&mut self, depart_ns: u64, arrive_ns: u64) -> u64 {
-        while self.specs.next_ns(self.at).is_some_and(|ns| ns <= depart_ns) {
+        while self
+            .specs
+            .next_ns(self.at)
+            .is_some_and(|ns| ns <= depart_ns)
+        {
             self.at += 1;
             self.set_correlation();
         }
         let spec = self.specs.value(self.at);
         let deviation_ns = spec.map_or(0, |spec| deviation_ns(spec, &mut self.source));
-        let moved_ns = arrive_ns
-            .saturating_add_signed(deviation_ns)
-            .max(depart_ns);
+        let moved_ns = arrive_ns.saturating_add_signed(deviation_ns).max(depart_ns);
         self.latest_ns = self.latest_ns.max(moved_ns);
         if spec.is_some_and(|spec| spec.reorder) {
             moved_ns
