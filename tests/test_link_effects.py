@@ -172,7 +172,10 @@ def test_frames_need_a_byte_and_no_trace() -> None:
     trace = Mahimahi(opportunities_ms=[1], steps=[TraceStep(start="1 s", aggregation="4 ms")])
     for path, said in (
         (_path(aggregation="1 ns"), r"aggregation\.interval: 1 ns is not allowed; a time in which"),
-        (_path(aggregation="4 ms", vary=slow), r"aggregation\.interval: 4 ms is not allowed; a time"),
+        (
+            _path(aggregation="4 ms", vary=slow),
+            r"aggregation\.interval: 4 ms is not allowed; a time",
+        ),
         (_path(vary=trace), r"aggregation: hop 0 has a Mahimahi trace"),
     ):
         with pytest.raises(ExperimentError, match=said):

@@ -89,11 +89,6 @@ class Effect(Spec):
             raise field_error(field, what) from None
         return self
 
-    @classmethod
-    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The effect with these fields in the engine's format, which the engine has checked."""
-        return cls.model_construct(**{_UNIT.sub("", name): v for name, v in fields.items()})
-
     def fields(self) -> dict[str, Any]:
         """The fields in the engine's format. Raises ValueError."""
         lowered: dict[str, Any] = json.loads(self._lowered())
@@ -191,6 +186,12 @@ EFFECTS: Mapping[str, type[Effect]] = {
 """The class of each effect, by the name of the link's field."""
 
 
+def effect_of_fields(name: str, fields: Mapping[str, Any]) -> Effect:
+    """The effect with these fields in the engine's format, which the engine has checked."""
+    own: dict[str, Any] = {_UNIT.sub("", field): value for field, value in fields.items()}
+    return EFFECTS[name].model_construct(**own)
+
+
 def _unless_off(value: Any, handler: Callable[[Any], Any]) -> Any:
     return OFF if value == OFF else handler(value)
 
@@ -202,9 +203,7 @@ if TYPE_CHECKING:
     MaybePolicer = Given[Policer | None, Policer | dict[str, Any] | str | None]
     MaybeShaper = Given[Shaper | None, Shaper | dict[str, Any] | str | None]
     Off = Literal["off"]
-    SwitchedAggregation = Given[
-        Aggregation | Off | None, Aggregation | dict[str, Any] | str | None
-    ]
+    SwitchedAggregation = Given[Aggregation | Off | None, Aggregation | dict[str, Any] | str | None]
     SwitchedJitter = Given[Jitter | Off | None, Jitter | dict[str, Any] | str | None]
     SwitchedBurstLoss = Given[BurstLoss | Off | None, BurstLoss | dict[str, Any] | str | None]
     SwitchedPolicer = Given[Policer | Off | None, Policer | dict[str, Any] | str | None]

@@ -13,13 +13,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from headway import units
 from headway.engine import engine
 from headway.experiment.effects import (
-    EFFECTS,
     OFF,
     SwitchedAggregation,
     SwitchedBurstLoss,
     SwitchedJitter,
     SwitchedPolicer,
     SwitchedShaper,
+    effect_of_fields,
 )
 from headway.spec import (
     Given,
@@ -205,8 +205,8 @@ def vary_of_text(text: str) -> Schedule | Mahimahi:
 def _step_of_fields(fields: Sequence[Any]) -> Step:
     """A step from the engine's format, which the engine has checked."""
     start, rate, delay, *switches = fields
-    effects = {
-        name: OFF if effect == OFF else EFFECTS[name].of_fields(effect)
+    effects: dict[str, Any] = {
+        name: OFF if effect == OFF else effect_of_fields(name, effect)
         for switched in switches
         for name, effect in switched.items()
     }

@@ -117,13 +117,15 @@ def _simpler_path(fields: Mapping[str, Any]) -> Candidates:
         yield f"{needed} hosts", _with(fields, (("topology", "hosts"), needed))
     for settings in _SETTINGS:
         for name in fields[settings]:
-            others = {other: v for other, v in fields[settings].items() if other != name}
-            yield f"{settings}: {name}", {**fields, settings: others}
+            kept = {other: v for other, v in fields[settings].items() if other != name}
+            yield f"{settings}: {name}", {**fields, settings: kept}
 
 
 def _links(path: Mapping[str, Any]) -> list[tuple[FieldPath, Any, Spec]]:
     """Each link's place and fields, and a link without options; a dumbbell counts as a link."""
-    hops = [(("topology", "hops", index), hop) for index, hop in enumerate(path.get("hops", ()))]
+    hops: list[tuple[FieldPath, Any]] = [
+        (("topology", "hops", index), hop) for index, hop in enumerate(path.get("hops", ()))
+    ]
     if "edge" in path:
         hops = [(("topology", "edge"), path["edge"])]
     links: list[tuple[FieldPath, Any, Spec]] = [

@@ -136,8 +136,8 @@ def _bottleneck(experiment: Experiment, flow: int = 0) -> tuple[int, Link]:
 
 def _slowest_bps(link: Link) -> int:
     """The rate of a link, or that of its policer or shaper."""
-    buckets = (*link.ever("policer"), *link.ever("shaper"))
-    return min([link.rate, *(bucket.rate for bucket in buckets)])
+    rates: list[int] = [bucket.rate for name in ("policer", "shaper") for bucket in link.ever(name)]
+    return min([link.rate, *rates])
 
 
 def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:

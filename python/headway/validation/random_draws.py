@@ -1,8 +1,8 @@
 """Draws the settings of random cases such that few cases cover every pair of settings.
 
-A case has a class of every property of its path (for example, a rate of 5 to 20 Mbit/s) and settings
-of a few options (``sack=off``). Choices with many pairs that earlier cases have not covered are
-preferred. Numbers are drawn within the classes afterwards.
+A case has a class of every property of its path (for example, a rate of 5 to 20 Mbit/s) and
+settings of a few options (``sack=off``). Choices with many pairs that earlier cases have not
+covered are preferred. Numbers are drawn within the classes afterwards.
 """
 
 from __future__ import annotations
@@ -199,9 +199,7 @@ class PathNumbers:
         return self.rate_bps * self.rtt_s / 8
 
     @classmethod
-    def draw(
-        cls, settings: Mapping[str, str], draws: Draws, least_queue_bytes: int
-    ) -> PathNumbers:
+    def draw(cls, settings: Mapping[str, str], draws: Draws, least_queue_bytes: int) -> PathNumbers:
         """Numbers from the classes of rate, round-trip time and buffer."""
         rate_bps = rounded(draws.within(settings["rate"]))
         rtt_us = rounded(draws.within(settings["rtt"]) * 1e6)

@@ -1,8 +1,8 @@
 """The random experiments of the kind "paths": effects of links, stars, windows, settings of hosts.
 
-A few endless flows share a link, beside a probe of small datagrams that measures its delay. The data
-of all flows but uploads crosses the link ``there``, and their ACKs the link ``back``. In a star these
-lead from the hub to a host and from a host to the hub.
+A few endless flows share a link, beside a probe of small datagrams that measures its delay. The
+data of all flows but uploads crosses the link ``there``, and their ACKs the link ``back``. In a
+star these lead from the hub to a host and from a host to the hub.
 """
 
 from __future__ import annotations
@@ -119,13 +119,13 @@ def _topology(hosts: int, there: Fields, back: Fields) -> Fields:
 
 def _range(text: str) -> tuple[float, float]:
     """The bounds of a class such as "2-4 times"."""
-    low, high = text.split()[0].split("-")
+    low, high = text.split(maxsplit=1)[0].split("-")
     return float(low), float(high)
 
 
 def _count(text: str, draws: Draws) -> int:
     """A whole number from a class such as "3-5 hosts" or "2"."""
-    low, _, high = text.split()[0].partition("-")
+    low, _, high = text.split(maxsplit=1)[0].partition("-")
     return int(low) + draws.below(int(high or low) - int(low) + 1)
 
 
