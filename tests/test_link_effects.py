@@ -18,11 +18,13 @@ from headway.experiment import (
     Experiment,
     Jitter,
     Link,
+    Mahimahi,
     Policer,
     Schedule,
     Shaper,
     Step,
     Topology,
+    TraceStep,
 )
 
 PATH = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
@@ -133,8 +135,13 @@ def test_a_table_of_netem_is_read_and_kept(tmp_path: Path) -> None:
         ({"aggregation": "4ms:packets=0"}, "aggregation.packets"),
         ({"aggregation": "packets=2"}, "aggregation: 'packets=2' is not allowed; write for"),
         ({"vary": {"kind": "schedule", "steps": [
-            {"start": "0 s", "rate": "1 Mbit/s", "delay": "1 ms", "jitter": "1 ms"}]}},
-         "vary.steps[0].jitter: no such field"),
+            {"start": "0 s"}, {"start": "1 s", "jitter": "fast"}]}},
+         "vary.steps[1].jitter.spread: 'fast' is not a time"),
+        ({"vary": {"kind": "schedule", "steps": [{"start": "0 s", "buffer": "9 pkts"}]}},
+         "vary.steps[0].buffer: cannot change during a run; allowed: start, jitter, burst_loss,"),
+        ({"vary": {"kind": "mahimahi", "opportunities_ms": [1], "steps": [
+            {"start": "0 s", "delay": "9 ms"}]}},
+         "vary.steps[0].delay: cannot change during a run; allowed: start, jitter, burst_loss,"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_with_the_field(effects: dict[str, Any], said: str) -> None:
@@ -160,11 +167,16 @@ def test_a_shaper_cannot_be_faster_than_its_link() -> None:
         Experiment(topology=_path(shaper="30Mbit/s:burst=9kB"), flows="1xcubic", duration="1 s")
 
 
-def test_frames_need_a_byte_and_a_constant_rate() -> None:
-    steps = Schedule(steps=[Step(start="0 s", rate="1 Mbit/s", delay="1 ms")])
+def test_frames_need_a_byte_and_no_trace() -> None:
+    slow = Schedule(steps=[Step(start="0 s"), Step(start="1 s", rate="1 kbit/s")])
+    trace = Mahimahi(opportunities_ms=[1], steps=[TraceStep(start="1 s", aggregation="4 ms")])
     for path, said in (
         (_path(aggregation="1 ns"), r"aggregation\.interval: 1 ns is not allowed; a time in which"),
-        (_path(aggregation="4 ms", vary=steps), r"aggregation: hop 0 has vary"),
+        (
+            _path(aggregation="4 ms", vary=slow),
+            r"aggregation\.interval: 4 ms is not allowed; a time",
+        ),
+        (_path(vary=trace), r"aggregation: hop 0 has a Mahimahi trace"),
     ):
         with pytest.raises(ExperimentError, match=said):
             Experiment(topology=path, flows="1xcubic", duration="1 s")

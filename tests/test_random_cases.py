@@ -1,6 +1,7 @@
 """Random cases: how they are drawn, compared, saved, and made smaller."""
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -38,7 +39,7 @@ from headway.validation.random_runs import (
     samples_of,
 )
 
-CASES = {"options": 300, "default": 100, "startups": 60, "several": 30}
+CASES = {"options": 300, "default": 100, "startups": 60, "several": 30, "paths": 60}
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +89,8 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         if getattr(flow, name) != getattr(plain, name)
     }
     # options that are never drawn: a name and a stack profile say nothing about packets, a relay
-    # sets the hops, users provide files, the kernel backend has no networks and no transfers that
-    # arrive, and tests/host_rows.py has the buffers of sockets
+    # sets the hops, users provide files, the kernel backend has no transfers that arrive, and the
+    # kind "paths" has directions, networks and the buffers of sockets
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control", "direction"),
         *("source", "destination", "route", "reverse_route", "rcvbuf", "sndbuf"),
@@ -140,6 +141,25 @@ def test_a_case_depends_on_its_seed_and_index_alone() -> None:
         check=True,
     )
     assert elsewhere.stdout.splitlines() == [c.experiment.model_dump_json() for c in few]
+
+
+PUBLISHED = {
+    "options": "431d65b3e3c2e54d",
+    "default": "b9dbf9f738fed849",
+    "startups": "fadcd73f700525d5",
+    "several": "859f33a2b9637ec4",
+}
+"""A hash of ten cases of each kind whose results are published."""
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_published_cases_are_drawn_again(kind: str) -> None:
+    drawn = [
+        (case.settings, case.experiment.model_dump(mode="json", exclude_defaults=True))
+        for case in itertools.islice(cases(kind, 1), 10)
+    ]
+    text = json.dumps(drawn, sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == PUBLISHED[kind]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use headway_experiment::limits::MAX_HOPS;
 use headway_experiment::testbed::REAL_TIME_MAX_BPS;
-use headway_sim::scenario::{check_rate, LinkSpec, Vary};
+use headway_sim::scenario::{check_rate, ever, LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -72,13 +72,13 @@ pub struct Config {
 pub struct Path {
     /// Rate, delay, queue and disturbances of the link, as in a scenario.
     pub link: LinkSpec,
-    /// File with values of rate and delay over time. They replace the link's rate and delay.
+    /// File with the link's changes over time. Its rate and delay replace those of the link.
     #[serde(default)]
     pub vary: Option<VaryFile>,
 }
 
 impl Path {
-    /// Returns the link, with the changes of rate and delay from its file.
+    /// Returns the link, with the changes from its file.
     ///
     /// # Errors
     /// One line for a file that cannot be read or is invalid.
@@ -88,20 +88,18 @@ impl Path {
             if link.vary.is_some() {
                 return error("vary: given twice, as a file and in the link");
             }
-            if link.aggregation.is_some() {
-                return error("aggregation: a link with vary cannot send in frames");
-            }
             link.vary = Some(file.read()?);
+            let checked = link.check("link");
+            checked.map_err(|e| EmulatorError(e.to_string()))?;
         }
         Ok(link)
     }
 
     /// Checks that the token buckets have room for the largest packet; otherwise it never passes.
     fn check_bursts(&self, name: &str, mtu_bytes: u32) -> Result<(), EmulatorError> {
-        let effects = self.link.effects();
-        let policer = effects.policer.map(|p| ("policer", p.burst_bytes));
-        let shaper = effects.shaper.map(|s| ("shaper", s.burst_bytes));
-        for (effect, burst_bytes) in policer.into_iter().chain(shaper) {
+        let policers = ever(self.link.policers()).map(|p| ("policer", p.burst_bytes));
+        let shapers = ever(self.link.shapers()).map(|s| ("shaper", s.burst_bytes));
+        for (effect, burst_bytes) in policers.chain(shapers) {
             if burst_bytes < u64::from(mtu_bytes) {
                 return error(format!(
                     "{name}.link.{effect}.burst_bytes: {burst_bytes} is not allowed; \
@@ -113,12 +111,12 @@ impl Path {
     }
 }
 
-/// A file with values of rate and delay over time. Time 0 of the file is the emulator's start.
+/// A file with a link's changes over time. Time 0 of the file is the emulator's start.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum VaryFile {
-    /// A schedule: a header `time_ns,rate_bps,delay_ns` and lines with these values. The last line
-    /// applies until the end of the run.
+    /// A schedule: a header `time_ns,rate_bps,delay_ns`, which may continue with names of effects,
+    /// and lines with these values. The last line applies until the end of the run.
     Schedule {
         /// The file.
         file: PathBuf,

@@ -108,7 +108,7 @@ impl Direction {
         })
     }
 
-    /// Starts the changes of rate and delay again, with `origin_ns` as their time 0.
+    /// Starts the link's changes again, with `origin_ns` as their time 0.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.link.begin_at(origin_ns);
     }

@@ -126,7 +126,13 @@ fn effects_are_those_of_the_simulators_link() {
         "jitter": {"spread_ns": 5000000, "distribution": "pareto", "correlation": 0.3},
         "burst_loss": {"to_bad": 0.02, "to_good": 0.3},
         "policer": {"rate_bps": 30000000, "burst_bytes": 20000, "mark": true},
-        "shaper": {"rate_bps": 20000000, "burst_bytes": 6000}, "duplicate": 0.05}"#;
+        "shaper": {"rate_bps": 20000000, "burst_bytes": 6000}, "duplicate": 0.05,
+        "vary": {"kind": "schedule", "steps": [[0, 50000000, 20000000], [700000000, 50000000,
+            20000000, {"jitter": {"spread_ns": 9000000}, "policer": "off", "burst_loss": "off",
+            "shaper": {"rate_bps": 25000000, "burst_bytes": 9000}}],
+            [1400000000, 50000000, 20000000, {"jitter": "off", "aggregation":
+            {"interval_ns": 4000000}, "shaper": "off",
+            "policer": {"rate_bps": 30000000, "burst_bytes": 20000, "mark": true}}]]}}"#;
     let mut emulated = direction(json, None);
     let queue = |view: &_| QueueInstance::new("drop-tail", &[], view);
     let mut simulated = Link::new(&link(json), queue, 0, 1, false).unwrap();
@@ -241,8 +247,9 @@ fn invalid_configurations_are_rejected_with_one_line() {
         message
     };
     let frames = r#"{"rate_bps": 1000000, "aggregation": {"interval_ns": 4000000}}"#;
+    let file = TempFile::new("frames-trace", "3\n");
     let vary = VaryFile::Mahimahi {
-        file: "/nonexistent".into(),
+        file: file.0.clone(),
     };
     assert!(refused(frames, Some(vary)).contains("cannot send in frames"));
     let aqm = r#"{"rate_bps": 1, "aqm": {"name": "codell"}}"#;

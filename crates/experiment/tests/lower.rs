@@ -139,6 +139,81 @@ fn effects_written_as_text_and_as_fields_are_the_same() {
 }
 
 #[test]
+fn a_step_keeps_what_it_does_not_name() {
+    let mut path = dumbbell();
+    let off = json!({ "start": "2 s", "rate": "5 Mbit/s", "delay": "9 ns", "jitter": "off" });
+    let steps = json!([{ "start": "0 s", "jitter": "2ms" }, { "start": "1 s", "rate": "down" }, off,
+        { "start": "3 s", "shaper": "1Mbit/s:burst=3kB", "delay": null }]);
+    path["vary"] = json!({ "kind": "schedule", "steps": steps });
+    let made = topology(&path, &known()).unwrap();
+    let jitter = json!({ "jitter": { "spread_ns": 2_000_000 } });
+    let shaper = json!({ "shaper": { "rate_bps": 1_000_000, "burst_bytes": 3000 } });
+    let second = 1_000_000_000_u64;
+    assert_eq!(
+        made.links[0]["vary"]["steps"],
+        json!([
+            [0, 10_000_000, 3, jitter],
+            [second, 0, 3],
+            [2 * second, 5_000_000, 9, { "jitter": "off" }],
+            [3 * second, 5_000_000, 9, shaper]
+        ])
+    );
+    path["vary"] = json!({ "kind": "mahimahi", "opportunities_ms": [3],
+        "steps": [{ "start": "1 s", "jitter": "2ms" }] });
+    let made = topology(&path, &known()).unwrap();
+    let expected =
+        json!({ "kind": "mahimahi", "opportunities_ms": [3], "steps": [[second, jitter]] });
+    assert_eq!(made.links[0]["vary"], expected);
+}
+
+#[test]
+fn a_step_refuses_what_cannot_change() {
+    let refused = |kind: &str, step: Json| {
+        let mut path = dumbbell();
+        path["vary"] = json!({ "kind": kind, "opportunities_ms": [3], "steps": [step] });
+        if kind == "schedule" {
+            path["vary"]
+                .as_object_mut()
+                .unwrap()
+                .remove("opportunities_ms");
+        }
+        topology(&path, &known()).unwrap_err().to_string()
+    };
+    for (kind, step, said) in [
+        (
+            "schedule",
+            json!({ "start": "0 s", "buffer": "9 pkts" }),
+            "topology.vary.steps[0].buffer: cannot change during a run; allowed: start, rate, delay, \
+             jitter",
+        ),
+        (
+            "mahimahi",
+            json!({ "start": "0 s", "rate": "9 Mbit/s" }),
+            "topology.vary.steps[0].rate: cannot change during a run; allowed: start, jitter",
+        ),
+        (
+            "schedule",
+            json!({ "start": "0 s", "jiter": "2ms" }),
+            "topology.vary.steps[0].jiter: no such field; nearest: jitter",
+        ),
+        (
+            "schedule",
+            json!({ "start": "0 s", "jitter": "2" }),
+            "topology.vary.steps[0].jitter.spread: ",
+        ),
+        (
+            "schedule",
+            json!({ "jitter": "2ms" }),
+            "topology.vary.steps[0].start: is missing",
+        ),
+    ] {
+        let error = refused(kind, step);
+        assert!(error.starts_with(said), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+#[test]
 fn counters_are_read_once_at_the_warm_up_and_at_each_batch_and_sample() {
     assert_eq!(
         checkpoints_ns(100, 0, None),

@@ -531,6 +531,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KERNEL_OWN", algorithm::KERNEL_OWN)?;
     module.add("VOIP", lower::VOIP)?;
     for (name, all) in [
+        ("LINK", &lower::LINK[..]),
         ("MIRRORED", &lower::MIRRORED[..]),
         ("RECORDS", &lower::RECORDS[..]),
     ] {

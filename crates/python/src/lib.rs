@@ -8,6 +8,7 @@ mod memory;
 use error::invalid;
 use headway_algorithms::user_file::{beat, Watch};
 use headway_experiment::exchanges::Exchanges;
+use headway_experiment::lower;
 use headway_experiment::pages::Pages;
 use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
@@ -125,11 +126,16 @@ fn read_pages<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<
     Ok(columns)
 }
 
-/// Raises ValueError with one line for an invalid `vary` of a link.
+/// The scenario's form of a link's `vary`, from the JSON of its typed model. `rate_bps` and
+/// `delay_ns` are those of the link. Raises ValueError with one line for an invalid `vary`.
 #[pyfunction]
-fn check_vary(vary_json: &str) -> PyResult<()> {
-    let vary: Vary = serde_json::from_str(vary_json).map_err(invalid)?;
-    vary.check("").map_err(invalid)
+fn lowered_vary(document: &str, rate_bps: u64, delay_ns: u64) -> PyResult<String> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let lowered = lower::lowered_vary(&written, rate_bps, delay_ns, "").map_err(invalid)?;
+    let text = lowered.to_string();
+    let vary: Vary = serde_json::from_value(lowered).map_err(invalid)?;
+    vary.check("").map_err(invalid)?;
+    Ok(text)
 }
 
 fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
@@ -312,7 +318,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sources, module)?)?;
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
-    module.add_function(wrap_pyfunction!(check_vary, module)?)?;
+    module.add_function(wrap_pyfunction!(lowered_vary, module)?)?;
     module.add_function(wrap_pyfunction!(check_exchanges_live, module)?)?;
     module.add_function(wrap_pyfunction!(read_exchanges, module)?)?;
     module.add_function(wrap_pyfunction!(read_pages, module)?)?;

@@ -19,6 +19,9 @@ fn valid() -> Value {
         "policer": {"rate_bps": 2_000_000, "burst_bytes": 15_000, "mark": true},
         "shaper": {"rate_bps": 900_000, "burst_bytes": 3000},
         "aggregation": {"interval_ns": 4_000_000, "packets": 8}, "aqm": {"name": "red", "tunables": {"ecn": 1}},
+        "vary": {"kind": "schedule", "steps": [[0, 1_000_000, 10_000_000],
+            [500_000_000, 900_000, 20_000_000, {"jitter": "off",
+                "shaper": {"rate_bps": 800_000, "burst_bytes": 3000}}]]},
         "routers": [{"name": "quick-start", "tunables": {"algorithm": 3, "slots": 4}}], "drop_ip_options": false});
     let named = |name: &str| {
         let mut link = link.clone();

@@ -3,6 +3,7 @@
 
 mod bbr;
 mod cases;
+mod changing_effects;
 mod changing_links;
 mod codel;
 mod common;

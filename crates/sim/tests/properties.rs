@@ -50,7 +50,12 @@ fn link() -> impl Strategy<Value = Value> {
         chance(0.3),
         chance(0.3),
         (chance(0.5), 0..150 * MS),
-        (router(), prop::bool::weighted(0.1), effects()),
+        (
+            router(),
+            prop::bool::weighted(0.1),
+            effects(),
+            proptest::option::weighted(0.1, (1..3 * SECOND, effects())),
+        ),
     )
         .prop_map(
             |(
@@ -60,7 +65,7 @@ fn link() -> impl Strategy<Value = Value> {
                 loss,
                 duplicate,
                 (reorder, late),
-                (router, strict, effects),
+                (router, strict, effects, changed),
             )| {
                 let link = queue.as_object_mut().expect("an object");
                 link.extend(effects.as_object().expect("an object").clone());
@@ -72,6 +77,10 @@ fn link() -> impl Strategy<Value = Value> {
                 link.insert("reorder_delay_ns".into(), json!(late));
                 link.insert("routers".into(), crate::common::answering(&router));
                 link.insert("drop_ip_options".into(), json!(strict));
+                if let Some((start_ns, other)) = changed {
+                    let steps = changes(rate, delay, start_ns, &effects, &other);
+                    link.insert("vary".into(), json!({"kind": "schedule", "steps": steps}));
+                }
                 queue
             },
         )
@@ -98,6 +107,23 @@ fn effects() -> impl Strategy<Value = Value> {
         |(interval, packets)| json!({"aggregation": {"interval_ns": interval, "packets": packets}}),
     );
     prop_oneof![6 => Just(json!({})), 1 => jitter, 1 => burst, 1 => bucket, 1 => frames]
+}
+
+/// Steps at which a link that has `effects` has others instead, and later its own again.
+fn changes(rate: u64, delay: u64, start_ns: u64, effects: &Value, other: &Value) -> Value {
+    let mut there = other.as_object().expect("an object").clone();
+    let mut back = effects.as_object().expect("an object").clone();
+    for name in effects.as_object().into_iter().flat_map(|e| e.keys()) {
+        there.entry(name.clone()).or_insert(json!("off"));
+    }
+    for name in other.as_object().into_iter().flat_map(|e| e.keys()) {
+        back.entry(name.clone()).or_insert(json!("off"));
+    }
+    json!([
+        [0, rate, delay],
+        [start_ns, rate, delay, there],
+        [2 * start_ns, rate, delay, back]
+    ])
 }
 
 /// Routers of a link: none, or one that answers Quick-Start requests, with any tunables.

@@ -95,7 +95,7 @@ def try_out(
         str | None,
         typer.Option(
             metavar="KIND:FILE",
-            help="Vary the bottleneck's rate as FILE says: schedule:FILE or mahimahi:FILE.",
+            help="Vary the bottleneck as FILE says: schedule:FILE or mahimahi:FILE.",
         ),
     ] = None,
     quick_start: Annotated[

@@ -139,16 +139,16 @@ class _DiffersAlike:
 
     def __call__(self, experiment: Experiment) -> bool:
         """Whether the backends differ as in the case, in both of two kernel runs."""
-        case = Case("options", 0, 0, (), experiment)
+        kind = self._original.case.kind
+        case = Case(kind, 0, 0, (), experiment)
         try:
             check(experiment)
             sims = [observe(self._sim.run(one)) for one in samples_of(experiment)]
             kernels = []
             for _ in range(2):
                 kernels.append(observe(self._kernel.run(experiment)))
-                if not Result(case, values_of(experiment, sims, kernels)).is_similar(
-                    self._original
-                ):
+                values = values_of(experiment, sims, kernels, kind)
+                if not Result(case, values).is_similar(self._original):
                     return False
         except HeadwayError as error:
             if type(error) is not HeadwayError:

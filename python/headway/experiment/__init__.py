@@ -38,7 +38,7 @@ from headway.experiment.network import (
     routes_of,
 )
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, QueueLimit, limit_bytes
-from headway.experiment.vary import Mahimahi, Schedule, Step, outages
+from headway.experiment.vary import Mahimahi, Schedule, Step, TraceStep, outages
 from headway.spec import explain
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "Star",
     "Step",
     "Topology",
+    "TraceStep",
     "Transfers",
     "Vectors",
     "Voip",

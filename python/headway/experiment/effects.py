@@ -6,11 +6,12 @@ Each is written as text ("10ms:distribution=normal") or as fields. The engine ch
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WrapSerializer, WrapValidator, model_validator
 
 from headway import units
 from headway.engine import engine
@@ -27,6 +28,11 @@ from headway.spec import (
 )
 
 _MAX_FILE_BYTES = 1024 * 1024
+_UNIT = re.compile("_(ns|bps|bytes)$")
+"""The unit at the end of a name in the engine's format."""
+
+OFF: Literal["off"] = "off"
+"""Written instead of an effect: from then on the link does not have the effect."""
 
 Distribution = Literal["uniform", "normal", "pareto"]
 
@@ -174,13 +180,41 @@ class Aggregation(Effect):
     packets: Annotated[int, Field(ge=1, lt=2**32)] | None = None
 
 
+EFFECTS: Mapping[str, type[Effect]] = {
+    each.effect: each for each in (Jitter, BurstLoss, Policer, Shaper, Aggregation)
+}
+"""The class of each effect, by the name of the link's field."""
+
+
+def effect_of_fields(name: str, fields: Mapping[str, Any]) -> Effect:
+    """The effect with these fields in the engine's format, which the engine has checked."""
+    own: dict[str, Any] = {_UNIT.sub("", field): value for field, value in fields.items()}
+    return EFFECTS[name].model_construct(**own)
+
+
+def _unless_off(value: Any, handler: Callable[[Any], Any]) -> Any:
+    return OFF if value == OFF else handler(value)
+
+
 if TYPE_CHECKING:
     MaybeAggregation = Given[Aggregation | None, Aggregation | dict[str, Any] | str | None]
     MaybeJitter = Given[Jitter | None, Jitter | dict[str, Any] | str | None]
     MaybeBurstLoss = Given[BurstLoss | None, BurstLoss | dict[str, Any] | str | None]
     MaybePolicer = Given[Policer | None, Policer | dict[str, Any] | str | None]
     MaybeShaper = Given[Shaper | None, Shaper | dict[str, Any] | str | None]
+    Off = Literal["off"]
+    SwitchedAggregation = Given[Aggregation | Off | None, Aggregation | dict[str, Any] | str | None]
+    SwitchedJitter = Given[Jitter | Off | None, Jitter | dict[str, Any] | str | None]
+    SwitchedBurstLoss = Given[BurstLoss | Off | None, BurstLoss | dict[str, Any] | str | None]
+    SwitchedPolicer = Given[Policer | Off | None, Policer | dict[str, Any] | str | None]
+    SwitchedShaper = Given[Shaper | Off | None, Shaper | dict[str, Any] | str | None]
 else:
     MaybeJitter, MaybeBurstLoss = Jitter | None, BurstLoss | None
     MaybePolicer, MaybeShaper = Policer | None, Shaper | None
     MaybeAggregation = Aggregation | None
+    _OR_OFF = (WrapValidator(_unless_off), WrapSerializer(_unless_off))
+    SwitchedJitter = Annotated[MaybeJitter, *_OR_OFF]
+    SwitchedBurstLoss = Annotated[MaybeBurstLoss, *_OR_OFF]
+    SwitchedPolicer = Annotated[MaybePolicer, *_OR_OFF]
+    SwitchedShaper = Annotated[MaybeShaper, *_OR_OFF]
+    SwitchedAggregation = Annotated[MaybeAggregation, *_OR_OFF]

@@ -15,6 +15,7 @@ from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.graph import Graph
 from headway.experiment.network import Topology, named_links, routes_of
 from headway.experiment.path import Capture, Link
+from headway.experiment.vary import Mahimahi
 from headway.registry import Algorithm, registry
 from headway.spec import (
     Given,
@@ -28,7 +29,7 @@ from headway.spec import (
     shorten,
     within,
 )
-from headway.units import NS_PER_S, format_rate, format_time
+from headway.units import BITS_PER_BYTE, NS_PER_S, format_rate, format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -174,13 +175,18 @@ class Experiment(Spec):
     @staticmethod
     def _check_service(link: Link, where: str) -> None:
         """Check the fields that decide when a link sends; raises ValueError."""
-        if link.aggregation is not None and link.vary is not None:
-            raise ValueError(f"aggregation: {where} has vary; such a link cannot send in frames")
-        if link.aggregation is not None and link.aggregation.interval * link.rate < 8 * NS_PER_S:
+        all_frames = link.ever("aggregation")
+        if all_frames and isinstance(link.vary, Mahimahi):
             raise ValueError(
-                f"aggregation.interval: {format_time(link.aggregation.interval)} is not allowed; "
-                f"a time in which {where} sends at least a byte"
+                f"aggregation: {where} has a Mahimahi trace; such a link cannot send in frames"
             )
+        slowest_bps = min(rate for rate in link.ever("rate") if rate > 0)
+        for frames in all_frames:
+            if frames.interval * slowest_bps < BITS_PER_BYTE * NS_PER_S:
+                raise ValueError(
+                    f"aggregation.interval: {format_time(frames.interval)} is not allowed; "
+                    f"a time in which {where} sends at least a byte"
+                )
         if link.shaper is not None and link.vary is None and link.shaper.rate > link.rate:
             raise ValueError(
                 f"shaper.rate: {format_rate(link.shaper.rate)} is not allowed; "

@@ -18,7 +18,7 @@ from headway.experiment.effects import (
     MaybeShaper,
 )
 from headway.experiment.graph import Graph, row_graph
-from headway.experiment.vary import Vary
+from headway.experiment.vary import Vary, over_time, spans
 from headway.router import QuickStart
 from headway.spec import (
     Given,
@@ -62,9 +62,9 @@ class Link(Spec):
     (transmission in frames) are described by their classes in headway.experiment.effects. Before
     the queue, a packet passes loss, bursty loss and policer, in this order.
 
-    ``vary`` lets rate and delay change during the run: a Schedule, a Mahimahi, or a file,
-    "schedule:FILE" or "mahimahi:FILE". ``rate`` then only defines the BDP, and ``delay`` the base
-    RTT (and, with a Mahimahi trace, the delay).
+    ``vary`` lets rate, delay and effects change during the run: a Schedule, a Mahimahi, or a file,
+    "schedule:FILE" or "mahimahi:FILE". ``rate`` and ``delay`` then define the BDP and the base RTT,
+    and apply as long as no step names others (a Mahimahi trace has a rate of its own).
     """
 
     rate: Rate
@@ -87,18 +87,30 @@ class Link(Spec):
     ecn: EcnPath = "keep"
     vary: Vary = default(None)
 
+    def over_time(self, name: str) -> list[tuple[int, Any]]:
+        """The values of a field over a run, each with its start in ns; None is no effect."""
+        steps = () if self.vary is None else self.vary.steps
+        return over_time(steps, name, getattr(self, name))
+
+    def ever(self, name: str) -> list[Any]:
+        """The values that an effect has at some time of a run."""
+        return [value for _, value in self.over_time(name) if value is not None]
+
     def capacity_bps(self, start_ns: int, end_ns: int) -> float:
         """The mean rate in bit/s over [start_ns, end_ns), at most the shaper's rate."""
-        rate_bps: float = self.rate
-        if self.vary is not None and end_ns > start_ns:
-            sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
-            rate_bps = sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
-        return rate_bps if self.shaper is None else min(rate_bps, self.shaper.rate)
+        if self.vary is None or end_ns <= start_ns:
+            return self.rate if self.shaper is None else min(self.rate, self.shaper.rate)
+        sent = 0.0
+        for begin, end, shaper in spans(self.over_time("shaper"), start_ns, end_ns):
+            sent_bytes = self.vary.capacity_bytes(begin, end, self.rate)
+            rate_bps = sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end - begin)
+            sent += (rate_bps if shaper is None else min(rate_bps, shaper.rate)) * (end - begin)
+        return sent / (end_ns - start_ns)
 
     def largest_delay_ns(self) -> int:
         """Delay in ns with all effects that delay packets, without the queue."""
-        jitter_ns = 0 if self.jitter is None else self.jitter.longest_ns
-        frame_ns = 0 if self.aggregation is None else self.aggregation.interval
+        jitter_ns = max((jitter.longest_ns for jitter in self.ever("jitter")), default=0)
+        frame_ns = max((frames.interval for frames in self.ever("aggregation")), default=0)
         return self.delay + self.reorder_delay + jitter_ns + frame_ns
 
     def all_routers(self) -> tuple[Router, ...]:

@@ -272,7 +272,7 @@ def _effects(links: Sequence[Link]) -> list[str]:
     """Effects and Quick-Start routers of the links."""
     effects = []
     for field, shown in _EFFECTS.items():
-        has = [getattr(link, field) is not None for link in links]
+        has = [bool(link.ever(field)) for link in links]
         if any(has):
             effects.append(shown if all(has) else f"{shown} in some trials")
     return effects

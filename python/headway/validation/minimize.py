@@ -26,10 +26,13 @@ _KEPT_OF_FLOW = ("app", "control", "start")
 _DUMBBELL = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts")
 _LINK = Link(rate="1 Mbit/s", delay="1 ms", buffer="2 pkts")
 _KEPT_OF_PATH = ("kind", "rate", "rtt", "delay", "buffer", "access_rate", "access_delay")
+_TOGETHER = (("read_size", "read_interval"), ("source", "destination"))
+"""Options of a flow that are set together or not at all."""
+_SETTINGS = ("sysctls", "route_attributes")
 _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
 _ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "rcvbuf", "sndbuf", "rmem",
             "wmem", "initial_rwnd", "read_size", "read_interval", "initial_rate",
-            "loss")  # fmt: skip
+            "loss", "spread", "burst", "interval")  # fmt: skip
 _LEAST_BYTES = 20_000
 """The smallest size to which a transfer is reduced."""
 
@@ -98,15 +101,44 @@ def _candidates(fields: Mapping[str, Any]) -> Candidates:
 
 
 def _simpler_path(fields: Mapping[str, Any]) -> Candidates:
-    path = fields["topology"]
-    links: list[tuple[FieldPath, Any, Spec]] = [
-        (("topology", "hops", index, "forward"), hop["forward"], _LINK)
-        for index, hop in enumerate(path.get("hops", ()))
-    ]
-    for place, own, plain in links or [(("topology",), path, _DUMBBELL)]:
+    for place, own, plain in _links(fields["topology"]):
         for name, value in plain.model_dump(mode="json").items():
             if name not in _KEPT_OF_PATH and own[name] != value:
                 yield f"{place}: {name}", _with(fields, ((*place, name), value))
+        steps = (own["vary"] or {}).get("steps", ())
+        for number in range(1, len(steps)):
+            others = [step for index, step in enumerate(steps) if index != number]
+            yield (
+                f"{place}: step {number} of {len(steps)}",
+                _with(fields, ((*place, "vary", "steps"), others)),
+            )
+    needed = len(fields["flows"]) + 1
+    if fields["topology"].get("hosts", 0) > needed:
+        yield f"{needed} hosts", _with(fields, (("topology", "hosts"), needed))
+    for settings in _SETTINGS:
+        for name in fields[settings]:
+            kept = {other: v for other, v in fields[settings].items() if other != name}
+            yield f"{settings}: {name}", {**fields, settings: kept}
+
+
+def _links(path: Mapping[str, Any]) -> list[tuple[FieldPath, Any, Spec]]:
+    """Each link's place and fields, and a link without options; a dumbbell counts as a link."""
+    hops: list[tuple[FieldPath, Any]] = [
+        (("topology", "hops", index), hop) for index, hop in enumerate(path.get("hops", ()))
+    ]
+    if "edge" in path:
+        hops = [(("topology", "edge"), path["edge"])]
+    links: list[tuple[FieldPath, Any, Spec]] = [
+        ((*place, way), hop[way], _LINK)
+        for place, hop in hops
+        for way in ("forward", "reverse")
+        if hop[way] is not None
+    ]
+    if path["kind"] == "dumbbell":
+        links = [(("topology",), path, _DUMBBELL)]
+        if path["reverse"] is not None:
+            links.append((("topology", "reverse"), path["reverse"], _LINK))
+    return links
 
 
 def _simpler_flow(fields: Mapping[str, Any], index: int) -> Candidates:
@@ -117,8 +149,9 @@ def _simpler_flow(fields: Mapping[str, Any], index: int) -> Candidates:
         if name in _KEPT_OF_FLOW or flow[name] == plain:
             continue
         changes = [((*place, name), plain)]
-        if name in ("read_size", "read_interval"):
-            changes = [((*place, both), None) for both in ("read_size", "read_interval")]
+        for pair in _TOGETHER:
+            if name in pair:
+                changes = [((*place, both), None) for both in pair]
         yield f"flow {index}'s {name}", _with(fields, *changes)
     control = flow["control"]
     if control is None:
@@ -184,6 +217,7 @@ def one_line(experiment: Experiment) -> str:
     """An experiment as one line of text, without settings that have their default."""
     fields = experiment.model_dump(mode="json", exclude_defaults=True)
     path = {k: v for k, v in fields["topology"].items() if k != "kind"}
+    path |= {name: fields[name] for name in _SETTINGS if fields.get(name)}
     parts = [f"{name}={_value_text(value)}" for name, value in path.items()]
     for flow, own in zip(experiment.flows, fields["flows"], strict=True):
         control = flow.control.label if flow.control is not None else flow.app.kind

@@ -1,34 +1,38 @@
 """Draws random experiments that cover every pair of options that both backends support.
 
-A case is drawn in two steps. The first step chooses a class for every property of the path (for
-example, a rate of 5 to 20 Mbit/s) and settings of a few options (``sack=off``). It prefers choices
-with many pairs that earlier cases have not covered. The second step draws numbers within the
-classes. The transfer's size follows from these numbers, so that an ideal path carries the transfer
-in a few seconds. A case depends on the kind, the seed and its index, not on the number of cases.
+A case is drawn in two steps: its settings (random_draws.py), and then numbers within the classes.
+The transfer's size follows from these numbers, so that an ideal path carries the transfer in a few
+seconds. A case depends on the kind, the seed and its index, not on the number of cases.
+random_paths.py has the experiments of the kind "paths".
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from headway.experiment import Experiment
 from headway.registry import registry
 from headway.units import growing_memory
+from headway.validation import random_paths
+from headway.validation.random_draws import (
+    MSS_BYTES,
+    PACKET_BYTES,
+    Conflicts,
+    Draws,
+    Pair,
+    PathNumbers,
+    Setting,
+    Space,
+    rounded,
+)
 
-KINDS = ("options", "default", "startups", "several")
+KINDS = ("options", "default", "startups", "several", random_paths.KIND)
 """What the cases of a kind vary: all options; only path and control; fast startups; several flows
-on one link."""
-
-Setting = tuple[str, str]
-"""A property of the path and its class, as ("rate", "5-20Mbit/s"), or an option and its value, as
-("sack", "off")."""
-Pair = tuple[Setting, Setting]
+on one link; effects of links, stars, windows and settings of hosts."""
 
 PATH: Mapping[str, tuple[str, ...]] = {
     "rate": ("0.2-1Mbit/s", "1-5Mbit/s", "5-20Mbit/s", "20-60Mbit/s", "60-200Mbit/s"),
@@ -86,14 +90,9 @@ _ROUTER_CONTROLS = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
 _OWN_START = ("bbr", "xcp", "rcp", "maxnet")
 _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
 _MOST_OPTIONS = 6
-_CANDIDATES, _TRIED = 20, 12
-_MSS_BYTES, PACKET_BYTES = 1448, 1500
 _MOST_RECEIVE_BYTES = 6 << 20
-_FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
+_FIRST_WINDOW_BYTES = 10 * MSS_BYTES
 _LONGEST_S = 60
-_MOST_QUEUE_BYTES = 64_000_000
-
-T = TypeVar("T")
 
 
 def controls() -> tuple[str, ...]:
@@ -101,31 +100,7 @@ def controls() -> tuple[str, ...]:
     return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
 
 
-class Draws:
-    """Random numbers. The sequence depends only on the arguments, not on the version of Python."""
-
-    def __init__(self, *made_with: object) -> None:
-        # only the method random() of Random gives the same numbers in all versions of Python
-        self._next = random.Random(":".join(map(str, made_with))).random
-
-    def below(self, count: int) -> int:
-        """An integer from 0 to ``count`` - 1, uniformly distributed."""
-        return int(self._next() * count)
-
-    def pick(self, things: Sequence[T]) -> T:
-        """One of the items."""
-        return things[self.below(len(things))]
-
-    def chance(self, of: float) -> bool:
-        """True with probability ``of``."""
-        return self._next() < of
-
-    def between(self, low: float, high: float) -> float:
-        """A number between ``low`` and ``high``, uniformly distributed on a logarithmic scale."""
-        return low * math.exp(self._next() * math.log(high / low))
-
-
-_CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+conflict = Conflicts((
     # controls with routers: the routers have one fixed rate, and the headers use the ECN bits
     (
         [f"control={name}" for name in _ROUTER_CONTROLS],
@@ -145,23 +120,8 @@ _CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
         ("flows",),
         ("deadline", "announces", *(f"app={app}" for app in OPTIONS["app"])),
     ),
-)
-"""Pairs of lists. A setting of the first list and a setting of the second list cannot be in one
-case, or one of them would have no effect."""
-
-
-@functools.cache
-def conflict(one: Setting, other: Setting) -> bool:
-    """Whether two settings cannot be combined."""
-    if one[0] == other[0]:
-        return True
-    first, second = ({name, f"{name}={value}"} for name, value in (one, other))
-    return any(
-        (first.intersection(left) and second.intersection(right))
-        or (second.intersection(left) and first.intersection(right))
-        for left, right in _CONFLICTS
-    )
-
+))  # fmt: skip
+"""Settings that the cases of all kinds but "paths" do not combine."""
 
 _IN_EVERY_CASE = {*PATH, "control"}
 """Properties of which every case has a class."""
@@ -190,45 +150,25 @@ class Case:
         return set(itertools.combinations(sorted(self.settings), 2))
 
 
-@dataclass(frozen=True)
-class Space:
-    """The settings that the cases of a kind are drawn from."""
-
-    path: Mapping[str, tuple[str, ...]]
-    controls: tuple[str, ...]
-    options: Mapping[str, tuple[str, ...]]
-    fewest: int
-    most: int
-    """``fewest`` and ``most`` are the smallest and largest number of options that a case has."""
-    always: tuple[str, ...] = ()
-    """Options that every case has."""
-    least_queue_bytes: int = 8 * PACKET_BYTES
-
-    def all_settings(self) -> list[Setting]:
-        """All settings that a case may have."""
-        factors = {**self.path, "control": self.controls, **self.options}
-        return [(name, value) for name, values in factors.items() for value in values]
-
-    def pairs(self) -> list[Pair]:
-        """All pairs of settings that can be combined, in a fixed order."""
-        both = itertools.combinations(sorted(self.all_settings()), 2)
-        return [(one, other) for one, other in both if not conflict(one, other)]
-
-
 def space(kind: str) -> Space:
     """The settings that the cases of a kind are drawn from."""
     plain = tuple(name for name in controls() if name not in _ROUTER_CONTROLS)
     match kind:
         case "default":
-            return Space(_EASY_PATH, plain, {}, 0, 0)
+            return Space(_EASY_PATH, plain, {}, 0, 0, conflict)
         case "startups":
             startups = {"startup": OPTIONS["startup"]}
             starting = tuple(name for name in plain if name not in _OWN_START)
-            return Space(_EASY_PATH, starting, startups, 1, 1, ("startup",))
+            return Space(_EASY_PATH, starting, startups, 1, 1, conflict, ("startup",))
         case "several":
             shared = {"flows": OPTIONS["flows"], "call": OPTIONS["call"], "aqm": ("red", "codel")}
-            return Space(_EASY_PATH, plain, shared, 1, 2, ("flows",))
-    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, least_queue_bytes=2 * PACKET_BYTES)
+            return Space(_EASY_PATH, plain, shared, 1, 2, conflict, ("flows",))
+        case random_paths.KIND:
+            return random_paths.SPACE
+    least_queue_bytes = 2 * PACKET_BYTES
+    return Space(
+        PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, conflict, least_queue_bytes=least_queue_bytes
+    )
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
@@ -237,109 +177,22 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     left = dict.fromkeys(drawn_from.pairs())
     for index in itertools.count():
         draws = Draws(kind, seed, index)
-        settings = _settings(drawn_from, draws, left)
+        settings = drawn_from.settings(draws, left)
         for pair in itertools.combinations(sorted(settings), 2):
             left.pop(pair, None)
         if kind == "options":
             settings += tuple(
                 (n, "on") for n in ON_ONE_BACKEND if draws.chance(_ON_ONE_BACKEND_SHARE)
             )
-        yield Case(kind, seed, index, settings, experiment_of(dict(settings), draws, drawn_from))
-
-
-def _settings(drawn_from: Space, draws: Draws, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
-    """The settings of one case: the set with most new pairs, of several sets that are drawn."""
-    count = drawn_from.fewest + draws.below(drawn_from.most - drawn_from.fewest + 1)
-    wanted = list(left)
-    best: list[Setting] = []
-    most = -1
-    for _ in range(_CANDIDATES):
-        settings: list[Setting] = []
-        if wanted and count > 0:
-            settings += draws.pick(wanted)
-        _fill(settings, drawn_from, draws, count, left)
-        met = _new_pairs(settings, left)
-        if met > most:
-            best, most = settings, met
-    return tuple(sorted(best))
-
-
-def _new_pairs(settings: Sequence[Setting], left: Mapping[Pair, None]) -> int:
-    return sum(pair in left for pair in itertools.combinations(sorted(settings), 2))
-
-
-def _fill(
-    settings: list[Setting], drawn_from: Space, draws: Draws, count: int, left: Mapping[Pair, None]
-) -> None:
-    """Add the missing settings of a case, one by one.
-
-    Each time several settings are drawn, and the one that adds most new pairs is taken.
-    """
-
-    def take(factors: Mapping[str, Sequence[str]]) -> None:
-        taken = {name for name, _ in settings}
-        fits = [
-            (name, value)
-            for name, values in factors.items()
-            if name not in taken
-            for value in values
-            if not any(conflict((name, value), other) for other in settings)
-        ]
-        if not fits:
-            return
-        tried = [draws.pick(fits) for _ in range(min(len(fits), _TRIED))]
-        gains = [sum((min(one, s), max(one, s)) in left for s in settings) for one in tried]
-        settings.append(tried[gains.index(max(gains))])
-
-    for name in drawn_from.always:
-        take({name: drawn_from.options[name]})
-    while sum(name in drawn_from.options for name, _ in settings) < count:
-        before = len(settings)
-        take(drawn_from.options)
-        if len(settings) == before:
-            break
-    for name, values in {"control": drawn_from.controls, **drawn_from.path}.items():
-        take({name: values})
-
-
-_UNITS = {"Mbit/s": 1e6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0, "pkts": 1.0, "BDP": 1.0}
-
-
-def _within(range_: str, draws: Draws) -> float:
-    """Draw a number from a class that is written as a range, such as "5-20Mbit/s".
-
-    The number is in bit/s, seconds or bytes; packets and BDP stay in their unit.
-    """
-    digits = range_.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
-    low, high = map(float, digits.split("-"))
-    return draws.between(low, high) * _UNITS[range_[len(digits) :]]
-
-
-def rounded(value: float, digits: int = 2) -> int:
-    """The value rounded to an integer with this many significant digits, at least 1."""
-    if value < 10 ** (digits - 1):
-        return max(round(value), 1)
-    unit: int = 10 ** (math.floor(math.log10(value)) - digits + 1)
-    return round(value / unit) * unit
+        make = random_paths.experiment_of if kind == random_paths.KIND else experiment_of
+        yield Case(kind, seed, index, settings, make(dict(settings), draws, drawn_from))
 
 
 @dataclass
-class _Path:
-    """The path's numbers, from which the rest of the experiment is chosen."""
+class _Path(PathNumbers):
+    """The path's numbers with its random loss."""
 
-    rate_bps: int
-    rtt_us: int
-    buffer_bytes: int
-    buffer: str
-    loss: float
-
-    @property
-    def rtt_s(self) -> float:
-        return self.rtt_us / 1e6
-
-    @property
-    def bdp_bytes(self) -> float:
-        return self.rate_bps * self.rtt_s / 8
+    loss: float = 0.0
 
 
 def experiment_of(settings: Mapping[str, str], draws: Draws, drawn_from: Space) -> Experiment:
@@ -371,23 +224,14 @@ def experiment_of(settings: Mapping[str, str], draws: Draws, drawn_from: Space) 
 
 
 def _path(settings: Mapping[str, str], draws: Draws, least_queue_bytes: int) -> _Path:
-    rate_bps = rounded(_within(settings["rate"], draws))
-    rtt_us = rounded(_within(settings["rtt"], draws) * 1e6)
-    size = _within(settings["buffer"], draws)
-    if settings["buffer"].endswith("pkts"):
-        size_bytes = rounded(size) * PACKET_BYTES * 1.0
-        buffer = f"{rounded(size)} pkts"
-    else:
-        bdp_bytes = rate_bps * rtt_us / 8e6
-        size_bytes = min(max(size * bdp_bytes, least_queue_bytes), _MOST_QUEUE_BYTES)
-        buffer = f"{rounded(size_bytes)} B"
+    numbers = PathNumbers.draw(settings, draws, least_queue_bytes)
     loss = 0.0
     match settings.get("loss"):
         case "to 0.3%":
             loss = draws.between(0.0003, 0.003)
         case "0.3-3%":
             loss = draws.between(0.003, 0.03)
-    return _Path(rate_bps, rtt_us, round(size_bytes), buffer, round(loss, 4))
+    return _Path(**vars(numbers), loss=round(loss, 4))
 
 
 def _topology(
@@ -416,6 +260,7 @@ def _topology(
         link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, draws)
     if settings["control"] in _ROUTER_CONTROLS:
         link["routers"] = [settings["control"]]
+        link["routers_at_arrival"] = True  # as on the kernel
     if settings.get("startup") == "quick-start":
         link["quick_start"] = "on"
     if "relay" in settings:
@@ -459,7 +304,7 @@ def _options(settings: Mapping[str, str], path: _Path, draws: Draws) -> dict[str
     flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
     for name, most in (("wmem", 0), ("rmem", _MOST_RECEIVE_BYTES)):
         if name in settings:
-            size = rounded(_within(settings[name], draws))
+            size = rounded(draws.within(settings[name]))
             flow[name] = growing_memory(size, most)
     match settings.get("initial_rwnd"):
         case "to 64kB":
@@ -493,7 +338,7 @@ def _control(settings: Mapping[str, str], path: _Path) -> dict[str, Any]:
     if "startup" in settings:
         control["startup"] = settings["startup"]
     if settings.get("startup") == "careful-resume":
-        packets = max(rounded(path.bdp_bytes / _MSS_BYTES), 4)
+        packets = max(rounded(path.bdp_bytes / MSS_BYTES), 4)
         control["tunables"] = {"cr_saved_cwnd_pkts": packets, "cr_saved_rtt_us": path.rtt_us}
     return control
 
@@ -598,7 +443,7 @@ def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
         int(flow[name].split("/")[1].split()[0]) / 2 for name in ("wmem", "rmem") if name in flow
     ]
     bounds = [float(path.rate_bps)]
-    bounds += [max(window, 2 * _MSS_BYTES) * 8 / path.rtt_s for window in windows]
+    bounds += [max(window, 2 * MSS_BYTES) * 8 / path.rtt_s for window in windows]
     if "read_rate" in flow:
         bounds.append(float(flow["read_rate"].split()[0]))
     if "read_size" in flow:
@@ -607,5 +452,5 @@ def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
     # a small queue overflows repeatedly, so it bounds the window to about this size
     bounds.append((4 * path.buffer_bytes + 2 * _FIRST_WINDOW_BYTES) * 8 / path.rtt_s)
     if path.loss:
-        bounds.append(8 * 1.2 * _MSS_BYTES / path.rtt_s / path.loss**0.5)
+        bounds.append(8 * 1.2 * MSS_BYTES / path.rtt_s / path.loss**0.5)
     return min(bounds)

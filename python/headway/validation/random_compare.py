@@ -19,7 +19,9 @@ from headway.experiment.directions import server_sends_more
 from headway.metrics.windows import values_with_durations
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
-from headway.validation.random_cases import PACKET_BYTES, Case
+from headway.validation import random_paths
+from headway.validation.random_cases import KINDS, Case
+from headway.validation.random_draws import PACKET_BYTES
 
 ALLOWED, ALLOWED_SHARE = 0.05, 0.03
 """Allowed difference as a share of the kernel's median; for goodputs of several flows, as a share
@@ -40,19 +42,21 @@ class Rule:
 
     least: float
     allowed: float = ALLOWED
-    is_main: bool = False
-    """Whether values of this kind decide if the backends differ in a case. Other values only
-    describe the case."""
+    main_of: tuple[str, ...] = ()
+    """The kinds of cases in which these values decide if the backends differ. Other values only
+    describe a case."""
 
 
+_PATHS = (random_paths.KIND,)
 RULES: Mapping[str, Rule] = {
     # differences of up to 2 ms do not count, since hosts and emulator have separate clocks
-    "completion time": Rule(0.002, is_main=True),
-    "goodput": Rule(0, is_main=True),
-    "response time": Rule(0.002, is_main=True),
+    "completion time": Rule(0.002, main_of=KINDS),
+    "total goodput": Rule(0, main_of=_PATHS),
+    "goodput": Rule(0, main_of=KINDS),
+    "response time": Rule(0.002, main_of=KINDS),
     "median delay": Rule(0.001),
     "p95 delay": Rule(0.001),
-    "delay of the call": Rule(0.001),
+    "delay of the call": Rule(0.001, main_of=_PATHS),
     "retransmits": Rule(10, 0.25),
     "timeouts": Rule(1, 0.25),
     "limited by the peer's window": Rule(0.05),
@@ -80,6 +84,7 @@ def observe(trace: Trace) -> Observed:
     return values
 
 
+_GOODPUT = "goodput of "
 _LIMITED = {
     "rwnd_limited_us": "limited by the peer's window",
     "sndbuf_limited_us": "limited by the send buffer",
@@ -99,7 +104,7 @@ def _of_flow(trace: Trace, index: int, ended_ns: int | None) -> dict[str, float 
         length_ns = float(np.median(lengths_ns.to_numpy())) if len(answers) else None
         values[f"response time of {summary.name}"] = length_ns and length_ns / NS_PER_S
     elif ended_ns is None:
-        values[f"goodput of {summary.name}"] = metrics.goodput_bps(trace, index)
+        values[f"{_GOODPUT}{summary.name}"] = metrics.goodput_bps(trace, index)
     for field, kind in _LIMITED.items():
         limited_us = getattr(summary, field)
         if limited_us is not None:
@@ -121,11 +126,18 @@ def _ended_ns(trace: Trace, index: int) -> int | None:
     return int(ends.max()) if len(ends) >= len(app.epochs) else None
 
 
-def _bottleneck(experiment: Experiment) -> tuple[int, Link]:
-    """The link that is the bottleneck for the first flow's data, with its number before it."""
-    number = 2 if experiment.topology.kind == "chain" else 0
-    number += server_sends_more(experiment.flows[0])
-    return number, [link for hop in experiment.topology.links() for link in hop][number]
+def _bottleneck(experiment: Experiment, flow: int = 0) -> tuple[int, Link]:
+    """The slowest link for a flow's data, with its number before it; of several the last one."""
+    links = [link for hop in experiment.topology.links() for link in hop]
+    route = experiment.routes(flow)[server_sends_more(experiment.flows[flow])]
+    number = min(reversed(route), key=lambda number: _slowest_bps(links[number]))
+    return number, links[number]
+
+
+def _slowest_bps(link: Link) -> int:
+    """The rate of a link, or that of its policer or shaper."""
+    rates: list[int] = [bucket.rate for name in ("policer", "shaper") for bucket in link.ever(name)]
+    return min([link.rate, *rates])
 
 
 def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
@@ -203,6 +215,17 @@ class Value:
         return (max(self._known) - min(self._known)) / (self._scale or 1)
 
     @property
+    def own_difference(self) -> float | None:
+        """The largest difference of a kernel run from the kernel's median, relative to ``scale``.
+
+        None with a single run.
+        """
+        kernel = self.kernel
+        if kernel is None or len(self._known) < 2 or not self._scale:
+            return None
+        return max(abs(value - kernel) for value in self._known) / self._scale
+
+    @property
     def differs(self) -> bool:
         """Whether the simulator's value is further outside the kernel runs' range than allowed."""
         kernel, beyond = self.kernel, self.beyond
@@ -222,12 +245,24 @@ class Value:
         return self.scale or abs(self.kernel or 0)
 
 
+def _with_total(run: Observed) -> Observed:
+    """The values of a run and the goodput of all its flows together."""
+    goodputs = (value for name, value in run.items() if name.startswith(_GOODPUT))
+    return {**run, "total goodput": sum(value or 0 for value in goodputs)}
+
+
 def values_of(
-    experiment: Experiment, sims: Sequence[Observed], kernels: Sequence[Observed]
+    experiment: Experiment,
+    sims: Sequence[Observed],
+    kernels: Sequence[Observed],
+    kind: str = KINDS[0],
 ) -> tuple[Value, ...]:
     """Every value that both backends report. The simulator's value is the median of its runs."""
     _, link = _bottleneck(experiment)
     shared = sum(flow.is_tcp for flow in experiment.flows) > 1
+    numbers = {name: number for number, name in enumerate(experiment.flow_names())}
+    if kind == random_paths.KIND:
+        sims, kernels = ([_with_total(run) for run in runs] for runs in (sims, kernels))
     packet_s = PACKET_BYTES * BITS_PER_BYTE / link.rate
     found = []
     for name in sims[0]:
@@ -238,7 +273,8 @@ def values_of(
         of_kernel = tuple(run[name] for run in kernels)
         value = Value(name, sim, of_kernel)
         if value.kind == "goodput" and shared:
-            value = replace(value, scale=float(link.rate), share=ALLOWED_SHARE)
+            _, shares = _bottleneck(experiment, numbers[name.removeprefix(_GOODPUT)])
+            value = replace(value, scale=float(_slowest_bps(shares)), share=ALLOWED_SHARE)
         elif "delay" in value.kind:
             value = replace(value, least=packet_s)
         elif "limited" in value.kind:
@@ -302,7 +338,7 @@ class Result:
         return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:
-        return [value for value in self.values if value.rule.is_main]
+        return [value for value in self.values if self.case.kind in value.rule.main_of]
 
 
 def _rank(value: Value) -> tuple[bool, float]:

@@ -77,8 +77,8 @@ def _one_side(result: Result) -> str | None:
 
 
 def tables(outcome: Outcome) -> list[Table]:
-    """The tables for a terminal: distributions by value and by option."""
-    found = [_by_value(outcome.results), _by_name(outcome.results)]
+    """The tables for a terminal: distributions by value, the kernel's own, and by option."""
+    found = [_by_value(outcome.results), _of_kernel(outcome.results), _by_name(outcome.results)]
     return [table for table in found if table.rows]
 
 
@@ -99,6 +99,24 @@ def _by_value(results: Sequence[Result]) -> Table:
                          sum(value.differs for value in present)])  # fmt: skip
     columns = ["value", "cases", "median", "p75", "p90", "max", "differ"]
     return Table("differences by value, simulator from kernel", columns, rows)
+
+
+def _of_kernel(results: Sequence[Result]) -> Table:
+    """A table: how far the kernel's runs are from their median; empty if a case has one run only.
+
+    For each kind of value it has the distribution of the cases' largest such differences.
+    """
+    rows: list[list[Cell]] = []
+    several = all(len(value.kernels) > 1 for result in results for value in result.values)
+    for kind in RULES if several else ():
+        found = ([v.own_difference for v in r.values if v.kind == kind] for r in results)
+        largest = (max((one for one in own if one is not None), default=None) for own in found)
+        known = [one for one in largest if one is not None]
+        if known:
+            quantiles = np.percentile(known, _QUANTILES).tolist()
+            rows.append([kind, len(known), *map(_percent, quantiles)])
+    columns = ["value", "cases", "median", "p75", "p90", "max"]
+    return Table("differences by value, the kernel's runs from their median", columns, rows)
 
 
 def _worst(values: Iterable[Value], kind: str) -> Value | None:
@@ -171,7 +189,7 @@ def _by_pair(results: Sequence[Result]) -> Table:
 def _amount(name: str, value: float | None) -> str:
     if value is None:
         return "never"
-    if name.startswith("goodput"):
+    if "goodput" in name:
         return f"{value / 1e6:.4g} Mbit/s"
     if name in ("retransmits", "timeouts"):
         return f"{value:g}"
@@ -244,12 +262,17 @@ def write_page(
                 "Differences",
                 [
                     "The difference of a case is the largest of its differences in completion "
-                    "time, goodput and response time, relative to the median of the kernel's runs. "
+                    "time, goodput and response time (with the kind paths: in goodput and the "
+                    "call's delay), relative to the median of the kernel's runs. "
                     "A case differs if the simulator is outside the range of the kernel's runs and "
                     "more than 5 % from the nearest. If several flows share a link, the difference "
                     "of goodput is relative to the link's rate, and 3 % are allowed."
                 ],
-                tables=[plain_table(_by_value(results))],
+                tables=[
+                    plain_table(table)
+                    for table in (_by_value(results), _of_kernel(results))
+                    if table.rows
+                ],
             ),
             Section(
                 "Differences by option and path",

@@ -4,10 +4,11 @@ use serde_json::{json, Map, Value as Json};
 
 use super::effects::{lowered_effect, EFFECT_NAMES};
 use super::fields::{algorithm, tunables, Fields};
+use super::vary::lowered_vary;
 use crate::algorithm::{Known, Named};
 use crate::flow::{Kind, Value};
 use crate::queue::{parse_buffer, Limit};
-use crate::text::{quoted, Refused};
+use crate::text::Refused;
 
 /// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
 /// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and
@@ -22,7 +23,8 @@ pub const MIRRORED: [&str; 7] = [
     "ecn",
 ];
 
-pub(super) const LINK: [&str; 19] = [
+/// All fields of a link.
+pub const LINK: [&str; 19] = [
     "rate",
     "delay",
     "buffer",
@@ -45,8 +47,6 @@ pub(super) const LINK: [&str; 19] = [
 ];
 const KEEP: &str = "keep";
 const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
-/// How a schedule writes that a link is down, in the place of a rate.
-const DOWN: &str = "down";
 
 /// The fields of the document that describe one direction of a link, and the delay of that
 /// direction.
@@ -127,7 +127,8 @@ pub(super) fn link(
         _ => {}
     }
     if let Some(written) = fields.get("vary") {
-        set("vary", vary(written, &fields.place("vary"))?);
+        let place = fields.place("vary");
+        set("vary", lowered_vary(written, rate_bps, delay_ns, &place)?);
     }
     Ok(all.into())
 }
@@ -178,34 +179,4 @@ fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
         })?));
     }
     Ok(all)
-}
-
-/// Converts changes of rate and delay to the scenario's form. The document must include the content
-/// of files, because this function opens none.
-fn vary(written: &Json, at: &str) -> Result<Json, Refused> {
-    let fields = Fields::of(written, at)?;
-    let kind = fields.text("kind")?.unwrap_or_default();
-    if kind == "mahimahi" {
-        fields.known(&["kind", "opportunities_ms"])?;
-        return Ok(written.clone());
-    }
-    if kind != "schedule" {
-        let what = format!("{} is not allowed; schedule, mahimahi", quoted(kind));
-        return Err(fields.refuse("kind", what));
-    }
-    fields.known(&["kind", "steps"])?;
-    let steps = fields.list("steps")?.unwrap_or_default().iter().enumerate();
-    let step = |(number, step): (usize, &Json)| {
-        let at = format!("{at}.steps[{number}]");
-        let step = Fields::of(step, &at)?;
-        step.known(&["start", "rate", "delay"])?;
-        let rate_bps = match step.need("rate")? {
-            Json::String(down) if down == DOWN => 0,
-            _ => step.needed("rate", Kind::Rate)?,
-        };
-        let [start_ns, delay_ns] = ["start", "delay"].map(|name| step.needed(name, Kind::Time));
-        Ok(json!([start_ns?, rate_bps, delay_ns?]))
-    };
-    let steps = steps.map(step).collect::<Result<Vec<_>, Refused>>()?;
-    Ok(json!({ "kind": kind, "steps": steps }))
 }

@@ -13,6 +13,7 @@ mod link;
 mod route;
 mod topology;
 mod transfers;
+mod vary;
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,9 @@ use fields::Fields;
 
 pub use effects::{effect_of_text, lowered_effect, EFFECT_NAMES};
 pub use flow::{flow_name, VOIP};
-pub use link::MIRRORED;
+pub use link::{LINK, MIRRORED};
 pub use topology::{topology, Shape, Topology};
+pub use vary::{lowered_vary, CHANGING_EFFECTS};
 
 /// Number of equal parts ("batches") of the run after the warm-up, at whose ends counters are read.
 pub const BATCHES: u64 = 10;

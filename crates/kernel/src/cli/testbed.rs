@@ -74,10 +74,10 @@ struct UpCommand {
     /// Active queue management of both queues with its tunables, like red:ecn=on [drop-tail]
     #[arg(long)]
     aqm: Option<String>,
-    /// Vary rate and delay from left to right: schedule:FILE or mahimahi:FILE
+    /// Vary the link from left to right: schedule:FILE or mahimahi:FILE
     #[arg(long, value_name = "KIND:FILE")]
     vary: Option<String>,
-    /// Vary rate and delay from right to left, like --vary
+    /// Vary the link from right to left, like --vary
     #[arg(long, value_name = "KIND:FILE")]
     reverse_vary: Option<String>,
     /// Seed of the link's random numbers [1]

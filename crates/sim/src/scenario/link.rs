@@ -2,7 +2,8 @@
 
 use super::effects::{Aggregation, BurstLoss, Effects, Jitter, Policer, Shaper};
 use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
-use super::vary::Vary;
+use super::switches::ever;
+use super::vary::{step_place, Vary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ pub struct LinkSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay_ns: u64,
-    /// Changes of rate and delay during the run. `rate_bps` is then ignored. `delay_ns` applies
-    /// only if this is a Mahimahi trace.
+    /// Changes of rate, delay and effects during the run. `rate_bps` is then ignored. `delay_ns`
+    /// applies only if this is a Mahimahi trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<Vary>,
     /// Queue management; drop-tail when absent.
@@ -107,6 +108,17 @@ pub struct Aqm {
     pub tunables: BTreeMap<String, u32>,
 }
 
+/// How a link sends from `start_ns` until the next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub start_ns: u64,
+    /// IP bits per second; 0: the link is down.
+    pub rate_bps: u64,
+    pub delay_ns: u64,
+    /// Transmission in frames instead of packet by packet.
+    pub frames: Option<Aggregation>,
+}
+
 impl Default for Aqm {
     fn default() -> Self {
         Aqm {
@@ -144,7 +156,8 @@ impl LinkSpec {
         }
     }
 
-    /// The link's effects other than independent loss, duplication and reordering.
+    /// The link's effects other than independent loss, duplication and reordering, before steps of
+    /// `vary` change them.
     #[must_use]
     pub fn effects(&self) -> Effects<'_> {
         Effects {
@@ -155,13 +168,61 @@ impl LinkSpec {
         }
     }
 
+    /// How the link sends in the course of a run without a Mahimahi trace.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let segment = |start_ns, rate_bps, delay_ns| Segment {
+            start_ns,
+            rate_bps,
+            delay_ns,
+            frames: None,
+        };
+        let mut all = match &self.vary {
+            Some(Vary::Schedule { steps }) => steps
+                .iter()
+                .map(|step| segment(step.start_ns, step.rate_bps, step.delay_ns))
+                .collect(),
+            _ => vec![segment(0, self.rate_bps, self.delay_ns)],
+        };
+        let frames = self.aggregations();
+        let mut at = 0;
+        for segment in &mut all {
+            let next = |at: usize| frames.get(at + 1).map(|(start_ns, _)| *start_ns);
+            while next(at).is_some_and(|start_ns| start_ns <= segment.start_ns) {
+                at += 1;
+            }
+            segment.frames = frames[at].1;
+        }
+        all
+    }
+
     /// Longest time by which reordering, delay variation and the wait for a frame delay a packet.
     pub(super) fn longest_late_ns(&self) -> u64 {
-        let jitter_ns = self.jitter.as_ref().map_or(0, Jitter::longest_ns);
-        let frame_ns = self.aggregation.map_or(0, |frames| frames.interval_ns);
+        let jitters_ns = ever(self.jitters()).map(|jitter| jitter.longest_ns());
+        let frames_ns = ever(self.aggregations()).map(|frames| frames.interval_ns);
         self.reorder_delay_ns
-            .saturating_add(jitter_ns)
-            .saturating_add(frame_ns)
+            .saturating_add(jitters_ns.max().unwrap_or(0))
+            .saturating_add(frames_ns.max().unwrap_or(0))
+    }
+
+    /// Checks all frames that the link may send in.
+    fn check_frames(&self, field: &str) -> Result<(), ScenarioError> {
+        let steps = self.vary.iter().flat_map(|vary| vary.switches());
+        let of_steps = steps.enumerate().filter_map(|(at, (_, switches))| {
+            let place = step_place(&format!("{field}.vary"), at);
+            switches.frames().map(|frames| (place, frames))
+        });
+        let own = self.aggregation.map(|frames| (field.to_owned(), frames));
+        let rates_bps = self.segments().into_iter().map(|s| s.rate_bps);
+        let slowest_bps = rates_bps.filter(|&bps| bps > 0).min().unwrap_or(0);
+        for (place, frames) in own.into_iter().chain(of_steps) {
+            let place = format!("{place}.aggregation");
+            if matches!(self.vary, Some(Vary::Mahimahi { .. })) {
+                let line = format!("{place}: a link with a Mahimahi trace cannot send in frames");
+                return Err(ScenarioError(line));
+            }
+            frames.check(&place, slowest_bps)?;
+        }
+        Ok(())
     }
 
     /// Checks every field; `field` is the link's name in messages.
@@ -179,14 +240,7 @@ impl LinkSpec {
             vary.check(&format!("{field}.vary"))?;
         }
         self.effects().check(field)?;
-        if let Some(aggregation) = self.aggregation {
-            let field = format!("{field}.aggregation");
-            if self.vary.is_some() {
-                let line = format!("{field}: a link with vary cannot send in frames");
-                return Err(ScenarioError(line));
-            }
-            aggregation.check(&field, self.rate_bps)?;
-        }
+        self.check_frames(field)?;
         if let Some(shaper) = self.shaper.filter(|_| self.vary.is_none()) {
             if shaper.rate_bps > self.rate_bps {
                 let allowed = format!("at most the link's rate, {}", self.rate_bps);

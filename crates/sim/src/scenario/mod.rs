@@ -12,6 +12,7 @@ mod link;
 mod pages;
 mod record;
 mod sessions;
+mod switches;
 mod topology;
 mod vary;
 
@@ -23,11 +24,13 @@ pub use effects::{
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};
+pub(crate) use link::Segment;
 pub use link::{Aqm, EcnPath, LinkSpec};
 pub use record::{Capture, Record};
+pub use switches::{ever, OverTime, Switch, Switches};
 pub(crate) use topology::Routes;
 pub use topology::Topology;
-pub use vary::{Step, Vary};
+pub use vary::{Step, TraceStep, Vary};
 
 use headway_experiment::host::{Table, OF_ROUTES, OF_SYSCTLS};
 use limits::{default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};

@@ -2,8 +2,8 @@
 //!
 //! A queue is first in, first out, so a packet's departure is known when it joins, and a hop costs
 //! at most one event. The queue length at a later time is found by removing the packets that have
-//! departed since (`drain`). This also works if rate and delay change during the run (`service`) or
-//! a shaper delays packets (`effects`), because the changes are known in advance. Packets are held
+//! departed since (`drain`). This also works if the link changes during the run (`service`) or a
+//! shaper delays packets (`effects`), because the changes are known in advance. Packets are held
 //! until their turn only if the discipline decides at the head or a router wants to see them leave.
 //!
 //! This file has a packet's path through a link; `deferred` has the path of held packets.
@@ -14,6 +14,7 @@ mod deferred;
 mod effects;
 mod held;
 mod offer;
+mod segments;
 mod service;
 mod wire;
 
@@ -28,8 +29,8 @@ use counters::Watch;
 use effects::{Admission, Bucket, Effects};
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
 use held::Held;
+use offer::Disturbance;
 pub use offer::{Arrivals, Drop, Offer, Offered, Turn};
-use offer::{Disturbance, Late};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use service::Service;
@@ -87,7 +88,8 @@ impl Link {
         let effects = Effects::new(spec, number, seed);
         let has_jitter = effects.as_ref().is_some_and(|e| e.jitter.is_some());
         let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));
-        let shaped_bps = spec.shaper.map_or(u64::MAX, |shaper| shaper.rate_bps);
+        let shaper = effects.as_ref().and_then(|e| e.shaper.as_ref());
+        let shaped_bps = shaper.and_then(|s| s.rate_bps(0)).unwrap_or(u64::MAX);
         let view = LinkView {
             rate_bytes_per_s: rate_bps.min(shaped_bps).div_ceil(8),
             limit_bytes: spec.limit_bytes.unwrap_or(0),
@@ -199,45 +201,46 @@ impl Link {
     /// last, which would arrive at `arrive_ns`.
     pub fn disturb(&mut self, arrive_ns: u64) -> Arrivals {
         let drawn = self.held.as_mut().and_then(|held| held.drawn());
-        let Disturbance { packet, copy } = drawn.unwrap_or_else(|| self.draw_disturbance());
+        let Disturbance { packet_ns, copy_ns } = drawn.unwrap_or_else(|| self.draw_disturbance());
         Arrivals {
-            arrive_ns: self.late_ns(arrive_ns, packet),
-            copy_arrive_ns: copy.map(|copy| self.late_ns(arrive_ns, copy)),
+            arrive_ns: self.late_ns(arrive_ns, packet_ns),
+            copy_arrive_ns: copy_ns.map(|copy_ns| self.late_ns(arrive_ns, copy_ns)),
         }
     }
 
     fn draw_disturbance(&mut self) -> Disturbance {
         let twice = self.chance(self.duplicate);
         Disturbance {
-            packet: self.draw_late(),
-            copy: twice.then(|| self.draw_late()),
+            packet_ns: self.draw_reordering(),
+            copy_ns: twice.then(|| self.draw_reordering()),
         }
     }
 
-    fn draw_late(&mut self) -> Late {
+    fn draw_reordering(&mut self) -> u64 {
         let reordered = self.chance(self.reorder);
-        let jitter = self.effects.as_mut().and_then(|e| e.jitter.as_mut());
-        Late {
-            deviation_ns: jitter.map_or(0, |jitter| jitter.deviation_ns()),
-            reorder_ns: if reordered { self.reorder_delay_ns } else { 0 },
+        if reordered {
+            self.reorder_delay_ns
+        } else {
+            0
         }
     }
 
     /// When the packet arrives that was accepted or sent last. A reordered packet does not hold up
     /// the packets behind it.
-    fn late_ns(&mut self, arrive_ns: u64, late: Late) -> u64 {
+    fn late_ns(&mut self, arrive_ns: u64, reorder_ns: u64) -> u64 {
         let depart_ns = self.wire.busy_until_ns;
         let jitter = self.effects.as_mut().and_then(|e| e.jitter.as_mut());
-        let arrive_ns = jitter.map_or(arrive_ns, |jitter| {
-            jitter.arrive_ns(depart_ns, arrive_ns, late.deviation_ns)
-        });
-        arrive_ns + late.reorder_ns
+        let arrive_ns = jitter.map_or(arrive_ns, |jitter| jitter.arrive_ns(depart_ns, arrive_ns));
+        arrive_ns + reorder_ns
     }
 
-    /// From now on, times of rate and delay changes count from `origin_ns` instead of 0.
+    /// From now on, times of the link's changes count from `origin_ns` instead of 0.
     pub fn begin_at(&mut self, origin_ns: u64) {
         if let Some(service) = &mut self.service {
             service.begin_at(origin_ns);
+        }
+        if let Some(effects) = &mut self.effects {
+            effects.begin_at(origin_ns);
         }
     }
 
@@ -367,8 +370,8 @@ impl Link {
     /// Shows the present rate to the link's algorithms, if it may change.
     fn see_rate(&mut self, now_ns: u64) {
         if let Some(service) = &self.service {
-            let shaped_bps = self.shaper().map_or(u64::MAX, |shaper| shaper.rate_bps());
-            let rate_bps = service.rate_bps(now_ns).min(shaped_bps);
+            let shaped_bps = self.shaper().and_then(|shaper| shaper.rate_bps(now_ns));
+            let rate_bps = service.rate_bps(now_ns).min(shaped_bps.unwrap_or(u64::MAX));
             self.view.rate_bytes_per_s = rate_bps.div_ceil(8);
         }
     }

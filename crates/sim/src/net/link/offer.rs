@@ -96,21 +96,12 @@ fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
 
-/// By how much a packet arrives later than after the link's delay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Late {
-    /// Deviation by delay variation; negative: earlier.
-    pub deviation_ns: i64,
-    /// Extra delay of a reordered packet.
-    pub reorder_ns: u64,
-}
-
-/// What a link has drawn for a packet that it delays or duplicates at random.
+/// What a link has drawn for a packet that it reorders or duplicates at random: extra delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Disturbance {
-    pub packet: Late,
-    /// The same for the packet's duplicate; None if the packet is not duplicated.
-    pub copy: Option<Late>,
+    pub packet_ns: u64,
+    /// The extra delay of the packet's duplicate; None if the packet is not duplicated.
+    pub copy_ns: Option<u64>,
 }
 
 /// When a packet arrives at the far end of a link that delays or duplicates at random.

@@ -1,45 +1,72 @@
 //! Bursty loss by the model of Gilbert and Elliott.
 
+use super::timeline::Timeline;
 use crate::rng::threshold;
-use crate::scenario;
+use crate::scenario::{self, OverTime};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The Markov chain of a link's loss. Probabilities are thresholds for 64-bit random numbers.
+/// The Markov chain of a link's loss. While it is off, it draws nothing; it begins in the good
+/// state again.
 #[derive(Clone, Debug)]
 pub struct BurstLoss {
+    chances: Timeline<Chances>,
+    at: usize,
     is_bad: bool,
+    rng: Xoshiro256PlusPlus,
+}
+
+/// Probabilities as thresholds for 64-bit random numbers.
+#[derive(Clone, Copy, Debug)]
+struct Chances {
     to_bad: u64,
     to_good: u64,
     loss_bad: u64,
     loss_good: u64,
-    rng: Xoshiro256PlusPlus,
 }
 
 impl BurstLoss {
-    pub fn new(spec: &scenario::BurstLoss, rng: Xoshiro256PlusPlus) -> BurstLoss {
-        BurstLoss {
-            is_bad: false,
+    pub fn new(specs: OverTime<scenario::BurstLoss>, rng: Xoshiro256PlusPlus) -> BurstLoss {
+        let chances = |spec: scenario::BurstLoss| Chances {
             to_bad: threshold(spec.to_bad),
             to_good: threshold(spec.to_good),
             loss_bad: threshold(spec.loss_bad),
             loss_good: threshold(spec.loss_good),
+        };
+        let specs = specs.into_iter().map(|(ns, spec)| (ns, spec.map(chances)));
+        BurstLoss {
+            chances: Timeline::new(specs.collect()),
+            at: 0,
+            is_bad: false,
             rng,
         }
     }
 
+    /// From now on, times of changes count from `origin_ns`; the changes start over.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        self.chances.begin_at(origin_ns);
+        self.at = 0;
+    }
+
     /// Moves the chain, and decides whether the next packet is lost.
-    pub fn loses(&mut self) -> bool {
+    pub fn loses(&mut self, now_ns: u64) -> bool {
+        while self.chances.next_ns(self.at).is_some_and(|ns| ns <= now_ns) {
+            self.at += 1;
+            self.is_bad &= self.chances.value(self.at).is_some();
+        }
+        let Some(&chances) = self.chances.value(self.at) else {
+            return false;
+        };
         let moves = if self.is_bad {
-            self.to_good
+            chances.to_good
         } else {
-            self.to_bad
+            chances.to_bad
         };
         self.is_bad ^= self.rng.next_u64() < moves;
         let loss = if self.is_bad {
-            self.loss_bad
+            chances.loss_bad
         } else {
-            self.loss_good
+            chances.loss_good
         };
         self.rng.next_u64() < loss
     }
@@ -53,10 +80,11 @@ mod tests {
 
     /// Lengths of the runs of lost packets, and the share of lost packets.
     fn runs(spec: &scenario::BurstLoss, packets: usize) -> (Vec<usize>, f64) {
-        let mut model = BurstLoss::new(spec, stream(11, Purpose::BurstLoss, 0));
+        let always = vec![(0, Some(*spec))];
+        let mut model = BurstLoss::new(always, stream(11, Purpose::BurstLoss, 0));
         let (mut lengths, mut length, mut lost) = (vec![], 0, 0);
         for _ in 0..packets {
-            if model.loses() {
+            if model.loses(0) {
                 length += 1;
                 lost += 1;
             } else if length > 0 {

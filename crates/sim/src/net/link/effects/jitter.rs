@@ -5,8 +5,9 @@
 //! chain is normal (autoregressive of order 1) and is mapped to uniform numbers by the normal
 //! distribution function, so that every distribution stays what it is.
 
+use super::timeline::Timeline;
 use crate::rng;
-use crate::scenario::{Distribution, Jitter as Spec, PARETO_MOST, TABLE_SCALE};
+use crate::scenario::{Distribution, Jitter as Spec, OverTime, PARETO_MOST, TABLE_SCALE};
 use headway_experiment::sizes::normal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -18,59 +19,107 @@ const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 /// The delay variation of a link.
 #[derive(Clone, Debug)]
 pub struct Jitter {
-    spec: Spec,
-    /// The last value of the normal chain, if the deviations are correlated.
-    chain: Option<f64>,
-    /// Weight of a new value in the chain: sqrt(1 - correlation²).
-    innovation: f64,
-    /// When the latest packet so far arrives.
+    specs: Timeline<Spec>,
+    at: usize,
+    source: Source,
+    /// When the latest packet so far arrives. It is known while the jitter is off, too, so that no
+    /// packet overtakes others because of a change.
     latest_ns: u64,
-    rng: Xoshiro256PlusPlus,
 }
 
 impl Jitter {
-    pub fn new(spec: &Spec, rng: Xoshiro256PlusPlus) -> Jitter {
+    pub fn new(specs: OverTime<Spec>, rng: Xoshiro256PlusPlus) -> Jitter {
         let mut jitter = Jitter {
-            spec: spec.clone(),
-            chain: None,
-            innovation: libm::sqrt(1.0 - spec.correlation * spec.correlation),
+            specs: Timeline::new(specs),
+            at: 0,
+            source: Source {
+                correlation: 0.0,
+                chain: None,
+                innovation: 1.0,
+                rng,
+            },
             latest_ns: 0,
-            rng,
         };
-        if spec.correlation > 0.0 {
-            jitter.chain = Some(jitter.independent());
-        }
+        jitter.set_correlation();
         jitter
     }
 
-    /// Draws the deviation of a packet's delay, in nanoseconds.
-    pub fn deviation_ns(&mut self) -> i64 {
-        let spread_ns = self.spec.spread_ns as f64;
-        if !self.spec.table.is_empty() {
-            let index = (self.uniform() * self.spec.table.len() as f64) as usize;
-            let value = i128::from(self.spec.table[index]);
-            return (i128::from(self.spec.spread_ns) * value / i128::from(TABLE_SCALE)) as i64;
+    /// From now on, times of changes count from `origin_ns`; the changes start over.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        self.specs.begin_at(origin_ns);
+        if self.at > 0 {
+            self.at = 0;
+            self.set_correlation();
         }
-        let spreads = match self.spec.distribution {
-            Distribution::Uniform => 2.0 * self.uniform() - 1.0,
-            Distribution::Normal => self.normal(),
-            Distribution::Pareto => {
-                let value = (1.0 / libm::cbrt(1.0 - self.uniform()) - 1.5) / PARETO_SD;
-                value.min(PARETO_MOST)
-            }
-        };
-        libm::round(spreads * spread_ns) as i64
     }
 
-    /// When a packet arrives that would arrive at `arrive_ns` with this deviation, but not before
-    /// `depart_ns`.
-    pub fn arrive_ns(&mut self, depart_ns: u64, arrive_ns: u64, deviation_ns: i64) -> u64 {
-        let moved_ns = arrive_ns.saturating_add_signed(deviation_ns).max(depart_ns);
-        if self.spec.reorder {
-            return moved_ns;
+    fn set_correlation(&mut self) {
+        let spec = self.specs.value(self.at);
+        self.source.correlate(spec.map_or(0.0, |s| s.correlation));
+    }
+
+    /// When a packet arrives that leaves at `depart_ns` and would arrive at `arrive_ns` without
+    /// jitter. The parameters are those at `depart_ns`, which must not decrease from call to call.
+    pub fn arrive_ns(&mut self, depart_ns: u64, arrive_ns: u64) -> u64 {
+        while self
+            .specs
+            .next_ns(self.at)
+            .is_some_and(|ns| ns <= depart_ns)
+        {
+            self.at += 1;
+            self.set_correlation();
         }
+        let spec = self.specs.value(self.at);
+        let deviation_ns = spec.map_or(0, |spec| deviation_ns(spec, &mut self.source));
+        let moved_ns = arrive_ns.saturating_add_signed(deviation_ns).max(depart_ns);
         self.latest_ns = self.latest_ns.max(moved_ns);
-        self.latest_ns
+        if spec.is_some_and(|spec| spec.reorder) {
+            moved_ns
+        } else {
+            self.latest_ns
+        }
+    }
+}
+
+/// Draws the deviation of a packet's delay, in nanoseconds.
+fn deviation_ns(spec: &Spec, source: &mut Source) -> i64 {
+    if !spec.table.is_empty() {
+        let index = (source.uniform() * spec.table.len() as f64) as usize;
+        let value = i128::from(spec.table[index]);
+        return (i128::from(spec.spread_ns) * value / i128::from(TABLE_SCALE)) as i64;
+    }
+    let spreads = match spec.distribution {
+        Distribution::Uniform => 2.0 * source.uniform() - 1.0,
+        Distribution::Normal => source.normal(),
+        Distribution::Pareto => {
+            let value = (1.0 / libm::cbrt(1.0 - source.uniform()) - 1.5) / PARETO_SD;
+            value.min(PARETO_MOST)
+        }
+    };
+    libm::round(spreads * spec.spread_ns as f64) as i64
+}
+
+/// Random numbers, each correlated with the one before.
+#[derive(Clone, Debug)]
+struct Source {
+    correlation: f64,
+    /// The last value of the normal chain, if numbers are correlated.
+    chain: Option<f64>,
+    /// Weight of a new value in the chain: sqrt(1 - correlation²).
+    innovation: f64,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Source {
+    /// Sets the correlation. A chain that exists continues, because its distribution is the same.
+    fn correlate(&mut self, correlation: f64) {
+        self.correlation = correlation;
+        self.innovation = libm::sqrt(1.0 - correlation * correlation);
+        self.chain = match self.chain {
+            _ if correlation <= 0.0 => None,
+            None => Some(self.independent()),
+            chain => chain,
+        };
     }
 
     /// A number in [0, 1), correlated with the previous one if the chain is.
@@ -87,7 +136,7 @@ impl Jitter {
         match &mut self.chain {
             None => new,
             Some(last) => {
-                *last = self.spec.correlation * *last + self.innovation * new;
+                *last = self.correlation * *last + self.innovation * new;
                 *last
             }
         }
@@ -112,28 +161,36 @@ mod tests {
     use super::*;
     use crate::rng::{stream, Purpose};
 
-    const SPREAD_NS: u64 = 10_000_000;
+    const MS: u64 = 1_000_000;
+    const SPREAD_NS: u64 = 10 * MS;
+    const DELAY_NS: u64 = 4 * MS;
     const BINS: usize = 20;
     /// 99.9th percentile of chi-squared with 19 degrees of freedom.
     const CRITICAL: f64 = 43.82;
 
-    fn jitter(json: &str) -> Jitter {
-        let spec = format!(r#"{{"spread_ns": {SPREAD_NS}, {json}}}"#);
-        Jitter::new(
-            &serde_json::from_str(&spec).unwrap(),
-            stream(5, Purpose::Jitter, 0),
-        )
+    fn spec(json: &str) -> Spec {
+        serde_json::from_str(&format!(r#"{{"spread_ns": {SPREAD_NS}, {json}}}"#)).unwrap()
+    }
+
+    fn jitter(specs: OverTime<Spec>) -> Jitter {
+        Jitter::new(specs, stream(5, Purpose::Jitter, 0))
+    }
+
+    /// Deviations of this kind, one after the other.
+    fn deviations(json: &str) -> impl Iterator<Item = i64> {
+        let spec = spec(json);
+        let mut source = jitter(vec![(0, Some(spec.clone()))]).source;
+        std::iter::repeat_with(move || deviation_ns(&spec, &mut source))
     }
 
     /// Compares deviations with the quantiles of a distribution, in spreads. Of correlated
     /// deviations, only every `every`-th one is used.
     fn fits(json: &str, every: usize, below: impl Fn(f64) -> f64) {
-        let mut jitter = jitter(json);
+        let mut all = deviations(json).skip(every - 1).step_by(every);
         let samples = 100_000;
         let mut seen = vec![0.0; BINS];
         for _ in 0..samples {
-            let all = (0..every).map(|_| jitter.deviation_ns());
-            let spreads = all.last().unwrap() as f64 / SPREAD_NS as f64;
+            let spreads = all.next().unwrap() as f64 / SPREAD_NS as f64;
             seen[((below(spreads) * BINS as f64) as usize).min(BINS - 1)] += 1.0;
         }
         let chi = chi_squared(&seen, &[f64::from(samples) / BINS as f64; BINS]);
@@ -167,11 +224,9 @@ mod tests {
     #[test]
     fn values_of_a_table_are_equally_likely_and_scaled_by_8192() {
         let table = [-32768, -8192, -1, 0, 4096, 8192, 16384, 32767];
-        let mut jitter = jitter(&format!(r#""table": {table:?}"#));
         let allowed = table.map(|value: i64| SPREAD_NS as i64 * value / 8192);
         let mut seen = [0.0; 8];
-        for _ in 0..80_000 {
-            let drawn = jitter.deviation_ns();
+        for drawn in deviations(&format!(r#""table": {table:?}"#)).take(80_000) {
             seen[allowed.iter().position(|&a| a == drawn).unwrap()] += 1.0;
         }
         // 99.9th percentile with 7 degrees of freedom
@@ -184,8 +239,8 @@ mod tests {
         // of uniform numbers it is 6/π asin(ρ/2)
         let uniform = 6.0 / std::f64::consts::PI * f64::asin(0.8 / 2.0);
         for (name, expected) in [("normal", 0.8), ("uniform", uniform)] {
-            let mut jitter = jitter(&format!(r#""distribution": "{name}", "correlation": 0.8"#));
-            let all: Vec<f64> = (0..200_000).map(|_| jitter.deviation_ns() as f64).collect();
+            let all = deviations(&format!(r#""distribution": "{name}", "correlation": 0.8"#));
+            let all: Vec<f64> = all.take(200_000).map(|ns| ns as f64).collect();
             let mean = all.iter().sum::<f64>() / all.len() as f64;
             let variance: f64 = all.iter().map(|x| (x - mean).powi(2)).sum();
             let both: f64 = all.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
@@ -197,17 +252,58 @@ mod tests {
     #[test]
     fn packets_overtake_only_if_they_may_and_never_arrive_before_they_leave() {
         for (json, overtakes) in [(r#""reorder": true"#, true), (r#""reorder": false"#, false)] {
-            let mut jitter = jitter(json);
-            let arrivals: Vec<u64> = (1..1000u64)
-                .map(|packet| {
-                    let depart_ns = packet * 1_000_000;
-                    let deviation_ns = jitter.deviation_ns();
-                    let at_ns = jitter.arrive_ns(depart_ns, depart_ns + 4_000_000, deviation_ns);
-                    assert!(at_ns >= depart_ns);
-                    at_ns
-                })
-                .collect();
+            let arrivals = arrivals(&mut jitter(vec![(0, Some(spec(json)))]));
             assert_eq!(arrivals.windows(2).any(|w| w[1] < w[0]), overtakes);
         }
+    }
+
+    /// Arrivals of packets that leave every millisecond.
+    fn arrivals(jitter: &mut Jitter) -> Vec<u64> {
+        let arrive_ns = |packet: u64| {
+            let depart_ns = packet * MS;
+            let at_ns = jitter.arrive_ns(depart_ns, depart_ns + DELAY_NS);
+            assert!(at_ns >= depart_ns);
+            at_ns
+        };
+        (1..1000).map(arrive_ns).collect()
+    }
+
+    #[test]
+    fn a_change_makes_no_packet_overtake_and_keeps_the_delays_of_others() {
+        let (on, free) = (
+            spec(r#""correlation": 0.5"#),
+            spec(r#""correlation": 0.5, "reorder": true"#),
+        );
+        let always = arrivals(&mut jitter(vec![(0, Some(on.clone()))]));
+        let steps = |from_ns: u64, first: &Spec| {
+            vec![
+                (0, Some(first.clone())),
+                (from_ns, None),
+                (from_ns + 100 * MS, Some(on.clone())),
+            ]
+        };
+        let switched = arrivals(&mut jitter(steps(300 * MS, &on)));
+        // packets that left before the change are in flight with the delays they have
+        assert_eq!(switched[..299], always[..299]);
+        assert!(switched.windows(2).all(|w| w[0] <= w[1]));
+        // packets without jitter wait for those before them, and then have the link's delay
+        let plain = |packet: u64| packet * MS + DELAY_NS;
+        assert!((300..399).all(|packet| switched[packet as usize - 1] >= plain(packet)));
+        assert_eq!(switched[350 - 1], plain(350));
+        assert_ne!(switched[450 - 1], plain(450));
+        // after a time with reordering, too, no packet overtakes another any more
+        let freed = arrivals(&mut jitter(steps(300 * MS, &free)));
+        assert!(freed[..299].windows(2).any(|w| w[1] < w[0]));
+        let latest_ns = freed[..299].iter().max().unwrap();
+        assert!(freed[299] >= *latest_ns);
+        assert!(freed[299..].windows(2).all(|w| w[0] <= w[1]));
+    }
+
+    #[test]
+    fn a_step_with_the_same_parameters_changes_nothing() {
+        let same = spec(r#""distribution": "pareto", "correlation": 0.7"#);
+        let once = arrivals(&mut jitter(vec![(0, Some(same.clone()))]));
+        let steps = vec![(0, Some(same.clone())), (200 * MS, Some(same))];
+        assert_eq!(arrivals(&mut jitter(steps)), once);
     }
 }

@@ -1,13 +1,15 @@
 //! Effects of a link that most links do not have: delay variation, bursty loss, policer, shaper.
-//! The simulator and the emulator use them through [`Link`](super::Link).
+//! Each may change during a run. The simulator and the emulator use them through
+//! [`Link`](super::Link).
 
 mod bucket;
 mod burst_loss;
 mod jitter;
+mod timeline;
 
 use super::offer::Drop;
 use crate::rng::{stream, Purpose};
-use crate::scenario::LinkSpec;
+use crate::scenario::{LinkSpec, OverTime};
 pub(super) use bucket::Bucket;
 use burst_loss::BurstLoss;
 pub(super) use jitter::Jitter;
@@ -17,13 +19,8 @@ pub(super) use jitter::Jitter;
 pub(super) struct Effects {
     pub jitter: Option<Jitter>,
     burst_loss: Option<BurstLoss>,
-    policer: Option<Policer>,
+    policer: Option<Bucket>,
     pub shaper: Option<Bucket>,
-}
-
-struct Policer {
-    bucket: Bucket,
-    mark: bool,
 }
 
 /// What the effects in front of the queue do with a packet.
@@ -34,41 +31,54 @@ pub(super) enum Admission {
     Drop(Drop),
 }
 
+/// The parameters of an effect that the link has at some time; None if it never has it.
+fn unless_never<T>(values: OverTime<T>) -> Option<OverTime<T>> {
+    values.iter().any(|(_, v)| v.is_some()).then_some(values)
+}
+
 impl Effects {
-    /// The effects of a scenario's link, which has been checked; None if it has none.
+    /// The effects of a scenario's link, which has been checked; None if it never has one.
     pub fn new(spec: &LinkSpec, number: u32, seed: u64) -> Option<Box<Effects>> {
-        let spec = spec.effects();
-        let has_any = spec != crate::scenario::Effects::default();
-        has_any.then(|| {
-            Box::new(Effects {
-                jitter: spec
-                    .jitter
-                    .map(|jitter| Jitter::new(jitter, stream(seed, Purpose::Jitter, number))),
-                burst_loss: spec
-                    .burst_loss
-                    .map(|loss| BurstLoss::new(&loss, stream(seed, Purpose::BurstLoss, number))),
-                policer: spec.policer.map(|policer| Policer {
-                    bucket: Bucket::new(policer.rate_bps, policer.burst_bytes),
-                    mark: policer.mark,
-                }),
-                shaper: spec
-                    .shaper
-                    .map(|shaper| Bucket::new(shaper.rate_bps, shaper.burst_bytes)),
-            })
-        })
+        let stream = |purpose| stream(seed, purpose, number);
+        let effects = Effects {
+            jitter: unless_never(spec.jitters())
+                .map(|specs| Jitter::new(specs, stream(Purpose::Jitter))),
+            burst_loss: unless_never(spec.burst_losses())
+                .map(|specs| BurstLoss::new(specs, stream(Purpose::BurstLoss))),
+            policer: unless_never(spec.policers()).map(Bucket::new),
+            shaper: unless_never(spec.shapers()).map(Bucket::new),
+        };
+        let has_any = effects.jitter.is_some()
+            || effects.burst_loss.is_some()
+            || effects.policer.is_some()
+            || effects.shaper.is_some();
+        has_any.then(|| Box::new(effects))
+    }
+
+    /// From now on, times of changes count from `origin_ns`; the changes start over.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        if let Some(jitter) = &mut self.jitter {
+            jitter.begin_at(origin_ns);
+        }
+        if let Some(burst_loss) = &mut self.burst_loss {
+            burst_loss.begin_at(origin_ns);
+        }
+        for bucket in [&mut self.policer, &mut self.shaper].into_iter().flatten() {
+            bucket.begin_at(origin_ns);
+        }
     }
 
     /// Decides whether a packet that is offered at `now_ns` reaches the queue.
     pub fn admit(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8) -> Admission {
-        if self.burst_loss.as_mut().is_some_and(BurstLoss::loses) {
+        if self.burst_loss.as_mut().is_some_and(|l| l.loses(now_ns)) {
             return Admission::Drop(Drop::Loss);
         }
         let Some(policer) = &mut self.policer else {
             return Admission::Pass;
         };
-        if policer.bucket.take(now_ns, ip_bytes) {
+        if policer.take(now_ns, ip_bytes) {
             Admission::Pass
-        } else if policer.mark && ecn != 0 {
+        } else if policer.marks() && ecn != 0 {
             Admission::Mark
         } else {
             Admission::Drop(Drop::Policed)
