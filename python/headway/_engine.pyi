@@ -49,7 +49,8 @@ RENAMED_OPTIONS: tuple[str, ...]
 KERNEL_OWN: str
 VOIP: tuple[int, int]
 MIRRORED: tuple[str, ...]
-RECORDS: tuple[Literal["flows", "queue", "udp", "drops"], ...]
+RECORDS: tuple[Literal["flows", "queue", "udp", "drops", "controls"], ...]
+RECORDS_BY_DEFAULT: tuple[Literal["flows", "queue", "udp", "drops"], ...]
 BATCHES: int
 SIZE_CLASS_EDGES_BYTES: tuple[int, ...]
 CDF_SHARES: tuple[float, ...]

@@ -533,6 +533,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, all) in [
         ("MIRRORED", &lower::MIRRORED[..]),
         ("RECORDS", &lower::RECORDS[..]),
+        ("RECORDS_BY_DEFAULT", &lower::RECORDS_BY_DEFAULT[..]),
     ] {
         module.add(name, pyo3::types::PyTuple::new(module.py(), all)?)?;
     }
