@@ -16,6 +16,7 @@ mod fair_queue;
 mod frto;
 mod fuzz_scenario;
 mod links;
+mod marks;
 mod maxnet;
 mod pages;
 mod properties;

@@ -76,6 +76,7 @@ STYLES: dict[str, Style] = {
     "highspeed": Style(GREEN, "d", _DASHED, "xx"),
     "westwood": Style(PURPLE, "d", _DASH_DOT, "++"),
     "bbr": Style(BLACK, "*", _DASHED, "||"),
+    "dctcp": Style(shade(SKY, -0.35), "p", _DOTTED, "//"),
     "vegas": Style(GREEN, "H", "-", "\\\\"),
     "illinois": Style(BLUE, "D", _DOTTED, "--"),
     "slow-start": Style(BLACK, "o"),
