@@ -38,7 +38,7 @@ from headway.validation.random_runs import (
     samples_of,
 )
 
-CASES = {"options": 300, "default": 100, "startups": 60, "several": 30}
+CASES = {"options": 330, "default": 100, "startups": 60, "several": 30}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def drawn() -> list[Case]:
 
 
 @pytest.mark.slow
-def test_every_pair_of_classes_and_settings_meets_in_300_cases(drawn: list[Case]) -> None:
+def test_every_pair_of_classes_and_settings_meets_in_the_first_cases(drawn: list[Case]) -> None:
     wanted = set(space("options").pairs())
     assert len(wanted) > 3000
     met = set().union(*(case.pairs for case in drawn))

@@ -91,7 +91,7 @@ fn the_registry_lists_what_the_folders_hold() {
     let names = |list: Vec<&str>| list.join(" ");
     assert_eq!(
         names(controls().iter().map(|c| c.name).collect()),
-        "bbr bic compound cubic cubic26 dctcp fast highspeed htcp hybla illinois maxnet mpcp mpcp_pep rcp reno scalable vcp vcp_pep vegas westwood xcp xcp_pep"
+        "bbr bbr3 bic compound cubic cubic26 dctcp fast highspeed htcp hybla illinois maxnet mpcp mpcp_pep rcp reno scalable vcp vcp_pep vegas westwood xcp xcp_pep"
     );
     assert_eq!(
         names(startups().iter().map(|s| s.name).collect()),

@@ -2,6 +2,7 @@
 //! compiled once.
 
 mod bbr;
+mod bbr3;
 mod cases;
 mod changing_links;
 mod codel;
