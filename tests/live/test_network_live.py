@@ -160,19 +160,21 @@ def test_flows_cross_parts_of_a_chain_in_both_directions() -> None:
 @on_kernel
 @in_real_time
 def test_routers_answer_flows_in_both_directions_of_a_dumbbell() -> None:
-    routers = {"routers": ["xcp"], "buffer": "100 pkts"}
+    routers = {"routers": ["rcp"], "buffer": "100 pkts"}
     back = {"rate": "5 Mbit/s", "delay": "20 ms", **routers}
     made = Experiment.model_validate(
         {
             "topology": {
                 "kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "40 ms", "reverse": back, **routers
             },
-            "flows": "xcp,xcp:direction=reverse",
+            "flows": "rcp,rcp:direction=reverse",
             "duration": "5 s",
             "warmup": "2 s",
         }
     )  # fmt: skip
     kernel, sim = live(made), run(made)
-    # XCP converges to the links' rates without losses, so only the timing of ACKs differs.
-    assert goodputs_mbps(kernel) == pytest.approx(goodputs_mbps(sim), rel=0.05)
-    assert srtts_ms(kernel) == pytest.approx(srtts_ms(sim), rel=0.1)
+    # RCP's rates become those of the links without losses, so only the timing of ACKs differs.
+    # XCP does not serve here: behind the ACKs of the other direction its windows oscillate, and
+    # goodputs over a few seconds differ by 6 % between runs on the kernel.
+    assert goodputs_mbps(kernel) == pytest.approx(goodputs_mbps(sim), rel=0.02)
+    assert srtts_ms(kernel) == pytest.approx(srtts_ms(sim), rel=0.05)
