@@ -119,6 +119,8 @@ def test_ecn_is_written_for_both_ends_or_for_each() -> None:
         ({"control": "reno", "ecn": "yes"}, "ecn"),
         ({"control": "reno", "ecn": ("on", "maybe")}, "ecn"),
         ("1xreno:ecn=yes", "'yes' is not allowed; one of 'off'"),
+        ("1xvcp:ecn=on", "the header of vcp is in the ECN bits, so its flows cannot use ECN"),
+        ({"control": "mpcp", "ecn": ("off", "on")}, "cannot use ECN"),
     ],
 )
 def test_what_is_no_word_for_ecn_is_refused(flow: Any, told: str) -> None:

@@ -74,7 +74,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"topology": {"rate": "1 Mbit/s"}}, "topology.kind: is missing; allowed: dumbbell, chain"),
     ({"topology": {"kind": "chain", "hops": [HOP] * 65}}, "at most 64 of them"),
     ({"topology": {"kind": "chain", "hops": []}}, "topology.hops: [] is not allowed; at least 1"),
-    ({"record": ["flow"]}, "record[0]: 'flow' is not allowed; one of 'flows', 'queue', 'udp' or"),
+    ({"record": ["flow"]}, "record[0]: 'flow' is not allowed; one of 'flows', 'queue', 'udp', "),
 ]  # fmt: skip
 
 

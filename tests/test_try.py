@@ -74,7 +74,7 @@ def tried(capfd, *arguments: str) -> dict:
         ),
         (["--hop", "1Mbit/s,2ms,1BDP,routers=rcpp"], "router: unknown router 'rcpp'"),
         (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),
-        (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
+        (["--control", "yeah"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
         (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
         (

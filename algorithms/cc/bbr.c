@@ -8,9 +8,9 @@
  * 6.18: packet conservation in the first round of Recovery, estimation of a policer's rate,
  * room for aggregated ACKs, the pacing margin, budgets for segmentation offload.
  *
- * Rates are packets per 2^24 us, gains 1/256. Valid to 2^20 bytes per us.
+ * Rates are packets per 2^24 us (bbr_law.h), gains 1/256. Valid to 2^20 bytes per us.
  */
-#include "../port/cc.h"
+#include "../port/bbr_law.h"
 
 enum { CWND_GAIN, MIN_RTT_WINDOW_MS, PROBE_RTT_MS };
 
@@ -25,19 +25,14 @@ static const struct hw_tunable bbr_tunables[] = {
 			   200, 1, 10000 },
 };
 
-#define RATE_SHIFT 24
 #define UNIT	   256
 #define HIGH_GAIN  739 /* 2/ln 2, rounded up: doubles the data sent per round trip */
 #define DRAIN_GAIN 88  /* its inverse */
 /* phases of ProbeBW's cycle, with the pacing gains 5/4, 3/4, then six times 1 */
-#define PHASES	       8
-#define RATE_ROUNDS    10
-#define LEAST_PKTS     4
-#define INITIAL_PKTS   10
-#define MARGIN_PERCENT 1 /* BBR paces below the measured rate, so that a standing queue drains */
-/* Startup ends after three rounds in which the delivery rate grew by less than a quarter. */
-#define FULL_GROWTH 320
-#define FULL_ROUNDS 3
+#define PHASES	     8
+#define RATE_ROUNDS  10
+#define INITIAL_PKTS 10
+#define FULL_GROWTH  320
 /* Signs of a policer: two intervals of 4 to 16 rounds each lose a fifth of the packets, at
  * rates within an eighth (or 4 kbit/s) of each other. BBR then keeps to that rate for 48
  * rounds. */
@@ -49,9 +44,6 @@ static const struct hw_tunable bbr_tunables[] = {
 #define EXTRA_ROUNDS 5
 #define EXTRA_US     100000
 #define EPOCH_PKTS   (1u << 20)
-/* At rates below 1.2 Mbit/s pacing sends single packets, above it bursts of at least two
- * packets. */
-#define SINGLE_BPS 150000
 /* A buffer for segmentation offload has the bytes of 2^-10 s at the pacing rate, at most 64 KiB
  * with headers. */
 #define SEGMENT_SHIFT 10
@@ -59,21 +51,15 @@ static const struct hw_tunable bbr_tunables[] = {
 
 enum bbr_mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
 
-struct bbr_peak {
-	u32 round;
-	u32 rate;
-};
-
 struct bbr {
 	u64 phase_us; /* when the present phase of ProbeBW's cycle began */
 	/* start of the time in which BBR counts ACKed packets, to compare them with the rate */
 	u64 epoch_us;
 	u64 min_rtt_at_us;
-	/* when ProbeRTT ends; 0 in ProbeRTT while more than LEAST_PKTS packets are in flight */
+	/* when ProbeRTT ends; 0 in ProbeRTT while more than four packets are in flight */
 	u64 probe_until_us;
-	u64 policer_us; /* start of the interval that is checked for a policer */
-	/* largest rate of the window, of its later part, of its latest part (bbr_note_rate) */
-	struct bbr_peak peaks[3];
+	u64 policer_us;		 /* start of the interval that is checked for a policer */
+	struct hw_peak peaks[3]; /* largest rates of the last RATE_ROUNDS rounds */
 	u32 min_rtt_us;
 	u32 rounds;
 	/* delivered_pkts when the present round began; the round ends with the ACK of a packet
@@ -105,19 +91,9 @@ struct bbr {
 	u8 knows_rtt; /* the pacing rate has been set from an RTT sample */
 };
 
-static inline u32 bbr_rate_of(u64 pkts, u64 us)
-{
-	return hw_saturate_u32(hw_div_u64(pkts << RATE_SHIFT, us));
-}
-
-static inline u64 bbr_pkts_in(u32 rate, u64 us)
-{
-	return (u64)rate * hw_saturate_u32(us) >> RATE_SHIFT;
-}
-
 static inline u32 bbr_peak_rate(const struct bbr *s)
 {
-	return s->peaks[0].rate;
+	return s->peaks[0].value;
 }
 
 /* The bandwidth estimate that BBR uses: the policer's rate if BBR found a policer, otherwise
@@ -125,39 +101,6 @@ static inline u32 bbr_peak_rate(const struct bbr *s)
 static inline u32 bbr_rate(const struct bbr *s)
 {
 	return s->is_policed ? s->policer_rate : bbr_peak_rate(s);
-}
-
-/* Adds a rate sample to the filter that finds the largest rate of the last RATE_ROUNDS rounds.
- * As Nichols' filter does, it keeps three values: the largest rate of the whole window, of its
- * later part and of its latest part. */
-static inline void bbr_note_rate(struct bbr *s, u32 rate)
-{
-	struct bbr_peak *peaks = s->peaks;
-	struct bbr_peak now = { s->rounds, rate };
-	u32 age;
-
-	if (rate >= peaks[0].rate || now.round - peaks[2].round > RATE_ROUNDS) {
-		peaks[0] = peaks[1] = peaks[2] = now;
-		return;
-	}
-	if (rate >= peaks[1].rate)
-		peaks[1] = peaks[2] = now;
-	else if (rate >= peaks[2].rate)
-		peaks[2] = now;
-	age = now.round - peaks[0].round;
-	if (age > RATE_ROUNDS) {
-		peaks[0] = peaks[1];
-		peaks[1] = peaks[2];
-		peaks[2] = now;
-		if (now.round - peaks[0].round > RATE_ROUNDS) {
-			peaks[0] = peaks[1];
-			peaks[1] = now;
-		}
-	} else if (peaks[1].round == peaks[0].round && age > RATE_ROUNDS / 4) {
-		peaks[1] = peaks[2] = now;
-	} else if (peaks[2].round == peaks[1].round && age > RATE_ROUNDS / 2) {
-		peaks[2] = now;
-	}
 }
 
 static inline u32 bbr_pacing_gain(const struct bbr *s)
@@ -187,29 +130,9 @@ static inline u32 bbr_cwnd_gain(const struct bbr *s, u32 probe_bw_gain)
 	return UNIT;
 }
 
-static inline u32 bbr_pkt_bytes(const struct hw_conn *c)
-{
-	return hw_max_u32(hw_add_u32(c->mss_bytes, c->header_bytes), 1);
-}
-
-/* Converts a rate times a gain, less MARGIN_PERCENT, to IP bytes per second. */
-static inline u64 bbr_bytes_per_s(const struct hw_conn *c, u32 rate, u32 gain)
-{
-	u64 scaled = (u64)rate * hw_min_u32(bbr_pkt_bytes(c), 1u << 17) * gain / UNIT;
-
-	scaled = scaled < 1ull << 44 ? scaled : 1ull << 44;
-	return scaled * (1000000 / 100 * (100 - MARGIN_PERCENT)) >> RATE_SHIFT;
-}
-
-/* Before Startup ends the pacing rate only grows. */
 static inline void bbr_pace(struct bbr *s, struct hw_conn *c, u32 rate, u32 gain)
 {
-	u64 bytes_per_s = bbr_bytes_per_s(c, rate, gain);
-
-	if (s->is_full || bytes_per_s > c->pacing_rate_Bps)
-		c->pacing_rate_Bps = bytes_per_s ? bytes_per_s : 1;
-	c->pacing_chunk_pkts =
-		c->pacing_rate_Bps * c->mss_bytes < (u64)SINGLE_BPS * bbr_pkt_bytes(c) ? 1 : 2;
+	hw_bbr_pace(c, hw_bbr_bytes_per_s(c, rate, gain, UNIT), s->is_full);
 }
 
 /* Sets the first pacing rate: the first window divided by the first RTT sample, or by 1 ms if
@@ -218,12 +141,12 @@ static inline void bbr_begin_pacing(struct bbr *s, struct hw_conn *c)
 {
 	s->knows_rtt = c->srtt_us != 0;
 	c->pacing_rate_Bps = 0;
-	bbr_pace(s, c, bbr_rate_of(c->cwnd_pkts, s->knows_rtt ? c->srtt_us : 1000), HIGH_GAIN);
+	bbr_pace(s, c, hw_bbr_rate_of(c->cwnd_pkts, s->knows_rtt ? c->srtt_us : 1000), HIGH_GAIN);
 }
 
 static inline u32 bbr_segment_pkts(const struct hw_conn *c)
 {
-	u64 pkts = hw_div_u64(c->pacing_rate_Bps >> SEGMENT_SHIFT, bbr_pkt_bytes(c));
+	u64 pkts = hw_div_u64(c->pacing_rate_Bps >> SEGMENT_SHIFT, hw_bbr_pkt_bytes(c));
 	u32 most = hw_min_u32(SEGMENT_BYTES / hw_max_u32(c->mss_bytes, 1), 127);
 
 	return hw_max_u32(hw_min_u32(hw_saturate_u32(pkts), most), c->pacing_chunk_pkts);
@@ -232,12 +155,9 @@ static inline u32 bbr_segment_pkts(const struct hw_conn *c)
 /* The bandwidth-delay product times a gain in packets, rounded up. */
 static inline u32 bbr_bdp(const struct bbr *s, u32 rate, u32 gain)
 {
-	u64 product = (u64)rate * s->min_rtt_us;
-
 	if (s->min_rtt_us == HW_U32_MAX)
 		return INITIAL_PKTS;
-	product = product < 1ull << 52 ? product : 1ull << 52;
-	return hw_saturate_u32(((product * gain / UNIT) + (1u << RATE_SHIFT) - 1) >> RATE_SHIFT);
+	return hw_bbr_bdp(rate, s->min_rtt_us, gain, UNIT);
 }
 
 /* Adds to a window what segmentation offload and delayed ACKs need in flight: three segments,
@@ -258,7 +178,7 @@ static inline u32 bbr_inflight(const struct bbr *s, const struct hw_conn *c, u32
 /* The number of packets that will be in flight when pacing sends the next packet. */
 static inline u32 bbr_inflight_then(const struct bbr *s, const struct hw_conn *c, u32 inflight)
 {
-	u64 left = bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
+	u64 left = hw_bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
 
 	if (bbr_pacing_gain(s) > UNIT)
 		inflight = hw_add_u32(inflight, bbr_segment_pkts(c));
@@ -302,7 +222,8 @@ static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, 
 	u32 before = s->policer_rate;
 	u32 apart = rate > before ? rate - before : before - rate;
 
-	if (before && (apart <= before / 8 || bbr_bytes_per_s(c, apart, UNIT) <= 4000 / 8)) {
+	if (before &&
+	    (apart <= before / 8 || hw_bbr_bytes_per_s(c, apart, UNIT, UNIT) <= 4000 / 8)) {
 		s->policer_rate = (u32)(((u64)rate + before) / 2);
 		s->is_policed = 1;
 		s->policer_rounds = 0;
@@ -355,12 +276,7 @@ static inline void bbr_detect_policer(struct bbr *s, const struct hw_conn *c, u3
 	ms = c->delivered_us / 1000 - s->policer_us / 1000;
 	if (ms < 1 || ms >> 31)
 		return;
-	bbr_policer_interval(s, c, bbr_rate_of(delivered, ms * 1000));
-}
-
-static inline int bbr_is_sample(const struct hw_rate_sample *sample)
-{
-	return sample->delivered_pkts >= 0 && sample->interval_us > 0;
+	bbr_policer_interval(s, c, hw_bbr_rate_of(delivered, ms * 1000));
 }
 
 static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
@@ -369,7 +285,7 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 	u32 rate;
 
 	s->starts_round = 0;
-	if (!bbr_is_sample(sample))
+	if (!hw_bbr_has_rate(sample))
 		return;
 	if (!hw_after(s->round_end_pkts, (u32)sample->prior_delivered_pkts)) {
 		s->round_end_pkts = (u32)c->delivered_pkts;
@@ -378,10 +294,10 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 		s->conserves = 0;
 	}
 	bbr_detect_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
-	rate = bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
+	rate = hw_bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
 	/* a sample that the application limited counts only if it reaches the largest known rate */
 	if (!sample->is_app_limited || rate >= bbr_peak_rate(s))
-		bbr_note_rate(s, rate);
+		hw_note_peak(s->peaks, RATE_ROUNDS, s->rounds, rate);
 }
 
 /* Measures by how many packets ACKs run ahead of the delivery rate. If a link or receiver
@@ -392,14 +308,14 @@ static inline void bbr_take_aggregation(struct bbr *s, const struct hw_conn *c,
 	u64 expected;
 	u32 extra;
 
-	if (!sample->acked_pkts || !bbr_is_sample(sample))
+	if (!sample->acked_pkts || !hw_bbr_has_rate(sample))
 		return;
 	if (s->starts_round && ++s->extra_rounds >= EXTRA_ROUNDS) {
 		s->extra_rounds = 0;
 		s->extra_before_pkts = s->extra_pkts;
 		s->extra_pkts = 0;
 	}
-	expected = bbr_pkts_in(bbr_rate(s), c->delivered_us - s->epoch_us);
+	expected = hw_bbr_pkts_in(bbr_rate(s), c->delivered_us - s->epoch_us);
 	if (s->epoch_pkts <= expected || s->epoch_pkts + (u64)sample->acked_pkts >= EPOCH_PKTS) {
 		s->epoch_pkts = 0;
 		s->epoch_us = c->delivered_us;
@@ -412,7 +328,7 @@ static inline void bbr_take_aggregation(struct bbr *s, const struct hw_conn *c,
 
 static inline u32 bbr_aggregation_pkts(const struct bbr *s)
 {
-	u64 most = bbr_pkts_in(bbr_rate(s), EXTRA_US);
+	u64 most = hw_bbr_pkts_in(bbr_rate(s), EXTRA_US);
 
 	if (!s->is_full)
 		return 0;
@@ -451,7 +367,7 @@ static inline void bbr_leave_startup(struct bbr *s, struct hw_conn *c,
 			s->full_rate = bbr_peak_rate(s);
 			s->full_rounds = 0;
 		} else {
-			s->is_full = ++s->full_rounds >= FULL_ROUNDS;
+			s->is_full = ++s->full_rounds >= HW_BBR_FULL_ROUNDS;
 		}
 	}
 	if (s->mode == STARTUP && s->is_full) {
@@ -489,7 +405,7 @@ static inline void bbr_probe_rtt(struct bbr *s, struct hw_conn *c, u32 random, u
 {
 	c->mark_app_limited = 1;
 	if (!s->probe_until_us) {
-		if (c->inflight_pkts > LEAST_PKTS)
+		if (c->inflight_pkts > HW_BBR_LEAST_PKTS)
 			return;
 		s->probe_until_us = c->now_us + probe_ms * 1000ull;
 		s->probed_a_round = 0;
@@ -563,7 +479,7 @@ static inline u32 bbr_window(struct bbr *s, const struct hw_conn *c,
 		cwnd = hw_min_u32(hw_add_u32(cwnd, acked), target);
 	else if (cwnd < target || c->delivered_pkts < INITIAL_PKTS)
 		cwnd = hw_add_u32(cwnd, acked);
-	return hw_max_u32(cwnd, LEAST_PKTS);
+	return hw_max_u32(cwnd, HW_BBR_LEAST_PKTS);
 }
 
 HW_PART bbr_learn(struct bbr *s, const struct hw_conn *c, const struct hw_rate_sample *sample)
@@ -598,7 +514,7 @@ HW_PART bbr_send_by(struct bbr *s, struct hw_conn *c, const struct hw_rate_sampl
 	bbr_pace(s, c, bbr_rate(s), bbr_pacing_gain(s));
 	cwnd = bbr_window(s, c, sample, bbr_cwnd_gain(s, probe_bw_gain));
 	cwnd = hw_clamp_u32(cwnd, 1, c->cwnd_clamp_pkts);
-	c->cwnd_pkts = s->mode == PROBE_RTT ? hw_min_u32(cwnd, LEAST_PKTS) : cwnd;
+	c->cwnd_pkts = s->mode == PROBE_RTT ? hw_min_u32(cwnd, HW_BBR_LEAST_PKTS) : cwnd;
 	return 0;
 }
 

@@ -6,17 +6,19 @@
  * off on average); products saturate. Differences from RFC 9438, as in Linux: a timeout clears all
  * state, and the Reno-friendly slope stays below 1.
  *
+ * Alternative Backoff with ECN (RFC 8511) is off by default, as Linux does not have it.
+ *
  * Valid for windows below a million packets and congestion avoidance stages below 256 s.
  */
-#include "../port/cc.h"
 #include "../port/cubic_law.h"
+#include "../port/reno_law.h"
 
 #define TICK_HZ	    1000
 #define REFRESH_MS  (TICK_HZ / 32) /* the curve is evaluated at least this often */
 #define FIRST_COUNT 20		   /* before the first loss, cwnd grows by at least 5 % per RTT */
 #define COUNT_FLOOR 2		   /* cwnd grows by at most one packet per two ACKed packets */
 
-enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
+enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA, BETA_ECN };
 
 static const struct hw_tunable cubic_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
@@ -25,6 +27,7 @@ static const struct hw_tunable cubic_tunables[] = {
 			       "cwnd never grows more slowly than Reno's", 1, 0, 1 },
 	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 717, 512,
 		   1000 },
+	[BETA_ECN] = HW_ABE_TUNABLE(870),
 };
 
 struct cubic {
@@ -109,11 +112,12 @@ static void cubic_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 static u32 cubic_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {
 	struct cubic *s = state;
+	u32 beta = hw_abe_beta(c, tun[BETA_ECN], tun[BETA]);
 
 	s->in_epoch = 0;
 	s->last_max_pkts =
-		hw_bic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
-	return hw_bic_ssthresh(c->cwnd_pkts, tun[BETA]);
+		hw_bic_w_max(c->cwnd_pkts, s->last_max_pkts, beta, tun[FAST_CONVERGENCE]);
+	return hw_bic_ssthresh(c->cwnd_pkts, beta);
 }
 
 static void cubic_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)

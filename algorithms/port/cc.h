@@ -28,6 +28,8 @@
 #define HW_CC_STATE_BYTES   104
 #define HW_FLOW_STATE_BYTES (2 * HW_CC_STATE_BYTES)
 
+#define HW_MAX_READINGS 24
+
 /* Properties of a control, beyond its callbacks (hw_cc_ops.flags). */
 enum hw_cc_flags {
 	HW_CC_OWN_START = 1, /* the control has no startup: it sets cwnd from the first ACK on */
@@ -46,6 +48,10 @@ enum hw_cc_flags {
 	/* The control's header is also sent on the SYN and SYN-ACK, if the stack can. on_send is
 	 * then called before init, which clears the state, and on_feedback right after init. */
 	HW_CC_ASKS_ON_SYN = 64,
+	/* The receiver's ACKs tell exactly which packets were marked CE: ECE is set if the packets
+	 * that the ACK newly acknowledges were marked, and a change is acknowledged immediately
+	 * (RFC 8257 section 3.2). The control also needs HW_CC_NEEDS_ECN. */
+	HW_CC_ECHOES_CE = 128,
 };
 
 /* ssthresh before the first congestion event. */
@@ -111,7 +117,9 @@ struct hw_conn {
 	u32 idle_us;	    /* time since the last transmission; only with HW_EVENT_TX_START */
 	u32 app_queued_bytes; /* bytes that the application has written and TCP has not sent yet */
 	u8 ca_state;	      /* enum hw_ca_state */
-	u8 cwnd_limited;      /* cwnd limited the sender since the last ACK, so cwnd may grow */
+	/* cwnd limited the sender since the last ACK, so cwnd may grow; in control(): at any point
+	 * in the last round trip */
+	u8 cwnd_limited;
 	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
 	u8 paced;	/* 1: the stack spaces this connection's packets */
 
@@ -140,21 +148,27 @@ struct hw_conn {
 	/* 1: the application never needs more than the initial rate that it has set */
 	u8 stabilize;
 	u8 no_fast_start; /* 1: the application wants slow start instead of a fast startup */
+	/* 1: the stack reduces cwnd because of a CE mark, and not because of a loss. Valid in
+	 * ssthresh() and in the following set_state() */
+	u8 by_mark;
 
 	/* Two fields in which a control with a header reports to the stack. */
 	u8 routers; /* enum hw_routers */
 	/* how often the control has fallen back to its loss-based law; the stack may reset
 	 * it to 0 */
-	u32 fall_backs;
+	u8 fall_backs;
 
 	/* Fields for controls that take rate samples (control()); 0 for all others. */
 	/* 1: the application had no more data when the packets in flight were sent */
 	u8 app_limited;
 	/* 1: asks the stack to set app_limited for the packets that are in flight now */
 	u8 mark_app_limited;
+	u8 sack;	    /* 1: both ends use selective acknowledgements */
 	u32 lost_pkts;	    /* packets that the stack ever considered lost; wraps */
 	u32 pacing_wait_us; /* time until pacing sends the next packet */
-	u64 delivered_us;   /* time when delivered_pkts last grew, on now_us's clock */
+	/* packets of delivered_pkts whose ACK echoed a CE mark; wraps. Every control may read it */
+	u32 delivered_ce_pkts;
+	u64 delivered_us; /* time when delivered_pkts last grew, on now_us's clock */
 };
 
 /* What one ACK acknowledged. */
@@ -178,12 +192,27 @@ struct hw_rate_sample {
 	s32 interval_us; /* length of the sample; -1: no sample, or shorter than the smallest RTT */
 	s32 rtt_us;	 /* RTT of the sample's packet, -1 if it has none */
 	u32 losses_pkts; /* packets that the stack considers lost since this ACK */
-	u32 acked_pkts;	 /* packets newly acknowledged, cumulatively or by SACK */
+	/* packets in flight when the sample's packet left, with that packet */
+	u32 tx_inflight_pkts;
+	/* packets that the stack has considered lost since the sample's packet left */
+	u32 lost_pkts;
+	u32 acked_pkts;		 /* packets newly acknowledged, cumulatively or by SACK */
 	u32 prior_inflight_pkts; /* before this ACK */
 	u32 random;		 /* uniform over 32 bits, fresh for every call */
 	u8 is_app_limited;	 /* 1: the application limited how much was in flight */
 	u8 is_retrans;		 /* 1: the sample's packet was a retransmission */
 	u8 is_ack_delayed;	 /* 1: a single small packet, whose ACK may have been delayed */
+};
+
+/* Packets that the stack now considers lost. They left together. */
+struct hw_lost {
+	u32 pkts;	      /* their number */
+	u32 seq;	      /* first sequence number, modulo 2^32 */
+	u32 end_seq;	      /* sequence number after the last of them */
+	u32 tx_inflight_pkts; /* packets in flight when they left, with them */
+	u32 lost_pkts;	      /* packets considered lost since they left, with them */
+	u32 random;	      /* uniform over 32 bits, fresh for every call */
+	u8 is_app_limited;    /* 1: the application limited how much was in flight */
 };
 
 /*
@@ -201,7 +230,9 @@ struct hw_cc_ops {
 	u32 flags;	  /* enum hw_cc_flags */
 	u32 send_windows; /* the send buffer grows to so many windows; 0: two */
 	u32 n_tunables;
+	u32 n_readings; /* at most HW_MAX_READINGS */
 	const struct hw_tunable *tunables;
+	const struct hw_counter *readings; /* values of its state that a trace can show */
 	/* header that the control owns (header.h); null: no header */
 	const struct hw_header *header;
 
@@ -213,6 +244,11 @@ struct hw_cc_ops {
 	 * for other controls. */
 	void (*control)(void *state, const u32 *tun, struct hw_conn *c,
 			const struct hw_rate_sample *sample);
+	/* Called when the stack considers packets lost, before ssthresh and control(). Only controls
+	 * with control() have it. It must not change the connection. */
+	void (*on_loss)(void *state, const u32 *tun, struct hw_conn *c, const struct hw_lost *lost);
+	/* Writes the values of the readings, in declared order. */
+	void (*observe)(const void *state, const u32 *tun, const struct hw_conn *c, u64 *values);
 	/* Called after every ACK, before cwnd grows. acked_pkts is 0 for duplicate ACKs and
 	 * ACKs with only new SACKs; rtt_us is -1 without a sample. The stack linux-2.6 calls it
 	 * only if the ACK acknowledged data. */

@@ -30,6 +30,24 @@ static inline void hw_reno_grow(struct hw_conn *c, u32 acked_pkts)
 	hw_reno_cong_avoid(0, 0, c, acked_pkts);
 }
 
+/* The tunable beta_ecn of Alternative Backoff with ECN (RFC 8511). RFC 8511 recommends 0.8 for Reno
+ * and 0.85 for CUBIC. Linux has no such rule: there marks reduce the window as losses do. */
+#define HW_ABE_TUNABLE(beta_1024)                                                \
+	{ "beta_ecn",                                                            \
+	  "1/1024",                                                              \
+	  "fraction of cwnd that remains after a CE mark, RFC 8511: " #beta_1024 \
+	  "; 0: as after a "                                                     \
+	  "loss",                                                                \
+	  0,                                                                     \
+	  0,                                                                     \
+	  1000 }
+
+/* The fraction of the window that this reduction keeps. */
+static inline u32 hw_abe_beta(const struct hw_conn *c, u32 beta_ecn_1024, u32 beta_1024)
+{
+	return c->by_mark && beta_ecn_1024 ? beta_ecn_1024 : beta_1024;
+}
+
 /* Half on congestion. */
 static inline u32 hw_reno_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {

@@ -14,15 +14,6 @@
 /* Bytes of state a router algorithm may keep per link. */
 #define HW_ROUTER_STATE_BYTES 4096
 
-/* Describes a counter, a value or an event of a router. */
-struct hw_counter {
-	const char *name; /* ends with the unit of the shown value, such as _bytes */
-	const char *unit;
-	const char *meaning;
-	/* factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1 */
-	u32 times;
-};
-
 struct hw_router_ops {
 	const char *name;
 	const char *title;

@@ -52,4 +52,13 @@ struct hw_tunable {
 	u32 max_value;
 };
 
+/* Describes a counter, a value or an event of a router, or a reading of a control. */
+struct hw_counter {
+	const char *name; /* ends with the unit of the shown value, such as _bytes */
+	const char *unit;
+	const char *meaning;
+	/* factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1 */
+	u32 times;
+};
+
 #endif

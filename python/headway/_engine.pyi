@@ -50,7 +50,8 @@ KERNEL_OWN: str
 VOIP: tuple[int, int]
 LINK: tuple[str, ...]
 MIRRORED: tuple[str, ...]
-RECORDS: tuple[Literal["flows", "queue", "udp", "drops"], ...]
+RECORDS: tuple[Literal["flows", "queue", "udp", "drops", "controls"], ...]
+RECORDS_BY_DEFAULT: tuple[Literal["flows", "queue", "udp", "drops"], ...]
 BATCHES: int
 SIZE_CLASS_EDGES_BYTES: tuple[int, ...]
 CDF_SHARES: tuple[float, ...]

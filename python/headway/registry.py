@@ -63,10 +63,14 @@ class Algorithm(BaseModel):
 
     ``flags`` of a control: "own-start" (takes no startup), "paces", "ect0" or "ect1" (the ECN
     codepoint of its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds for any
-    clock of the stack), "asks-on-syn" (its header is also on the SYN with stack linux-2.6).
+    clock of the stack), "asks-on-syn" (its header is also on the SYN with stack linux-2.6),
+    "echoes-ce" (its ACKs tell exactly which packets were marked). ``readings`` are the values of
+    its state that a trace can show.
 
     ``reads_monitor``: the control uses what its outgoing link publishes, and behaves as Reno if the
     link publishes nothing (docs/pep-control.md).
+
+    ``takes_ecn_bits``: the control's header is in the ECN bits, so its flows cannot use ECN.
 
     ``paces``: the startup may choose a first flight from what its application writes or announces.
 
@@ -86,7 +90,9 @@ class Algorithm(BaseModel):
     tunables: tuple[Tunable, ...] = ()
     counters: tuple[Declared, ...] = ()
     events: tuple[Declared, ...] = ()
+    readings: tuple[Declared, ...] = ()
     header: str | None = None
+    takes_ecn_bits: bool = False
     reads_monitor: bool = False
     paces: bool = False
     file: str | None = None
@@ -96,9 +102,9 @@ class Algorithm(BaseModel):
         fields: dict[str, Any] = handler(self)
         if self.file is None:
             del fields["file"]
-        for flag in ("reads_monitor", "paces"):
-            if not fields[flag]:
-                del fields[flag]
+        for optional in ("takes_ecn_bits", "reads_monitor", "paces", "readings"):
+            if not fields[optional]:
+                del fields[optional]
         return fields
 
 

@@ -139,6 +139,13 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "name": pl.UInt8,
         "value": pl.UInt64,
     },
+    # Readings of the controls' state after every ACK: reading is an index into the flow's readings.
+    "readings": {
+        "flow": pl.UInt32,
+        "time_ns": pl.Int64,
+        "reading": pl.UInt8,
+        "value": pl.UInt64,
+    },
 }
 """Every table's columns and types. Times are since the start of the run."""
 
@@ -154,7 +161,7 @@ _NULLS: dict[tuple[str, str], int] = {
 _FEW = 16
 """Up to this many flows or links, ``rows_of`` filters the whole table for each; with more, it
 splits the table once."""
-_ADDED = frozenset({"transfers"})
+_ADDED = frozenset({"transfers", "readings"})
 """Tables that traces of this format may lack, because they were added later."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
@@ -176,6 +183,8 @@ class FlowSummary(BaseModel):
     """The group of the flow's transfers; None if the flow generates none."""
     control: str | None = None
     startup: str | None = None
+    readings: tuple[str, ...] = ()
+    """Names of the control's readings, if the trace has them."""
     first_packet_ns: int | None = None
     last_packet_ns: int | None = None
     unique_bytes: int | None = None

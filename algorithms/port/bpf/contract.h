@@ -18,6 +18,7 @@ enum hw_contract_call {
 	HW_CALL_OPEN = 8,
 	HW_CALL_CONTROL = 9,
 	HW_CALL_MONITOR = 10,
+	HW_CALL_LOSS = 11,
 };
 
 /* The input and output of one call of the contract. */
@@ -26,6 +27,7 @@ struct hw_situation {
 	struct hw_rate_sample sample;
 	struct hw_ack ack;
 	struct hw_monitor monitor;
+	struct hw_lost lost;
 	u32 call; /* enum hw_contract_call */
 	u32 argument;
 	u32 result;
@@ -43,6 +45,7 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 #ifdef HW_CONTROLS
 	struct hw_rate_sample sample = situation->sample;
 	struct hw_monitor monitor = situation->monitor;
+	struct hw_lost lost = situation->lost;
 #endif
 	u32 argument = situation->argument;
 
@@ -61,6 +64,9 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 		return 0;
 	case HW_CALL_MONITOR:
 		hw_pair_on_monitor(call, &monitor);
+		return 0;
+	case HW_CALL_LOSS:
+		hw_pair_on_loss(call, &lost);
 		return 0;
 #else
 	case HW_CALL_GROW:

@@ -102,6 +102,7 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 
 	c->app_limited = 0;
 	c->mark_app_limited = 0;
+	c->sack = 0;
 	c->lost_pkts = 0;
 	c->pacing_wait_us = 0;
 	c->delivered_us = 0;
@@ -109,6 +110,8 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 	const struct tcp_sock *tp = call->tp;
 
 	c->app_limited = tp->app_limited != 0;
+	c->sack = BPF_CORE_READ_BITFIELD(tp, rx_opt.sack_ok) != 0;
+	c->cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 	c->lost_pkts = tp->lost;
 	c->delivered_us = tp->delivered_mstamp;
 	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
@@ -127,9 +130,19 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 #define HW_STORAGE_BYTES HW_CC_STATE_BYTES
 #endif
 
+#ifdef HW_FOLLOWS_LOSSES
+#include "losses.h"
+#endif
+
 struct hw_storage {
 #ifdef HW_PACES
 	struct hw_pacing pacing;
+#endif
+#ifdef HW_ECHOES_CE
+	struct hw_ce_echo ce_echo;
+#endif
+#ifdef HW_FOLLOWS_LOSSES
+	struct hw_losses losses;
 #endif
 	u64 words[HW_STORAGE_BYTES / 8];
 };
@@ -167,6 +180,13 @@ HW_INLINE int hw_find_state(struct hw_call *call)
 #ifdef HW_PACES
 	call->pacing = area;
 	area += sizeof(struct hw_pacing);
+#endif
+#ifdef HW_ECHOES_CE
+	area += sizeof(struct hw_ce_echo);
+#endif
+#ifdef HW_FOLLOWS_LOSSES
+	call->losses = area;
+	area += sizeof(struct hw_losses);
 #endif
 #ifdef HW_CC_IN_STORAGE
 	cc_state = area;
@@ -213,6 +233,10 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->paced = sk->sk_pacing_status != 0;
 	c->ignore_peer_window = 0;
 	c->ecn = (tp->ecn_flags & HW_ECN_OK) != 0;
+	/* As tcp_enter_cwr leaves these fields. A loss that a tail loss probe has repaired, and a
+	 * drop by the sender's own queue, may look the same. */
+	c->by_mark = c->ecn && !tp->undo_marker && !tp->prior_ssthresh;
+	c->delivered_ce_pkts = tp->delivered_ce;
 	c->peer_window_bytes = tp->snd_wnd;
 	c->header_bytes = hw_header_bytes(sk);
 	c->sent_pkts = tp->data_segs_out;
@@ -302,6 +326,10 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #include "endpoint.h"
 #endif
 
+#ifdef HW_ECHOES_CE
+#include "ce_echo.h"
+#endif
+
 #ifdef HW_READS_MONITOR
 #include "monitors.h"
 
@@ -350,6 +378,12 @@ void BPF_PROG(hw_init, struct sock *sk)
 #ifdef HW_PACES
 	call.pacing->is_ours = is_ours;
 #endif
+#ifdef HW_ECHOES_CE
+	hw_echo_begins(sk);
+#endif
+#ifdef HW_FOLLOWS_LOSSES
+	hw_losses_begin(&call);
+#endif
 #ifdef HW_STARTUP_PACES
 	hw_open_application(&call);
 #endif
@@ -394,6 +428,9 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 #endif
 #ifdef HW_READS_MONITOR
 	hw_read_device_monitor(&call);
+#endif
+#ifdef HW_FOLLOWS_LOSSES
+	hw_tell_losses(&call, &sample);
 #endif
 	hw_pair_control(&call, &sample);
 #ifdef HW_CARRIES
@@ -502,6 +539,12 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 {
 	struct hw_call call;
 
+#ifdef HW_ECHOES_CE
+	if (event == HW_KERNEL_ECN_NO_CE || event == HW_KERNEL_ECN_IS_CE) {
+		hw_echo_packet(sk, event == HW_KERNEL_ECN_IS_CE);
+		return;
+	}
+#endif
 	if (event < HW_EVENT_TX_START || event > HW_EVENT_LOSS)
 		return;
 	if (event == HW_EVENT_LOSS)

@@ -232,6 +232,9 @@ struct inet_connection_sock {
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u8 icsk_ca_state : 5;
 	u8 icsk_ca_initialized : 1;
+	struct {
+		u8 pending; /* how and when the next ACK is sent */
+	} icsk_ack;
 	u64 icsk_ca_priv[13];
 };
 
@@ -244,18 +247,26 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_options_received {
+	u16 sack_ok : 3; /* both ends use selective acknowledgements */
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_options_received rx_opt;
 	u32 snd_cwnd;
 	u32 snd_cwnd_cnt;
 	u32 snd_ssthresh;
 	u32 snd_cwnd_clamp;
 	u32 prior_cwnd;
-	u64 tcp_mstamp;	   /* us */
-	u64 tcp_wstamp_ns; /* when pacing lets the next packet leave */
+	u32 prior_ssthresh; /* ssthresh before the reduction; 0: it must not be undone */
+	u32 undo_marker;    /* snd_una when losses began; 0: the reduction must not be undone */
+	u64 tcp_mstamp;	    /* us */
+	u64 tcp_wstamp_ns;  /* when pacing lets the next packet leave */
 	u64 tcp_clock_cache;
 	u64 delivered_mstamp; /* us */
 	u32 delivered;
+	u32 delivered_ce;
 	u32 lost;
 	u32 app_limited;
 	u32 snd_una;

@@ -19,6 +19,8 @@ HW_LINKED u32 hw_part_cc_pkts_acked(void *state, const u32 *tun, struct hw_conn 
 HW_LINKED u32 hw_part_cc_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
 HW_LINKED u32 hw_part_cc_control(void *state, const u32 *tun, struct hw_conn *c,
 				 const struct hw_rate_sample *sample);
+HW_LINKED u32 hw_part_cc_on_loss(void *state, const u32 *tun, struct hw_conn *c,
+				 const struct hw_lost *lost);
 HW_LINKED u32 hw_part_cc_ssthresh(void *state, const u32 *tun, struct hw_conn *c);
 HW_LINKED u32 hw_part_cc_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
 HW_LINKED u32 hw_part_cc_event(void *state, const u32 *tun, struct hw_conn *c, u8 event);

@@ -14,6 +14,8 @@
  *                        storage, where both of its programs find it
  *   HW_IN_ECN_BITS       if that header is in the two ECN bits rather than a TCP option
  *   HW_READS_MONITOR     if the control reads what its link's monitor publishes (monitors.h)
+ *   HW_ECHOES_CE         if its receiver echoes CE marks exactly (ce_echo.h)
+ *   HW_FOLLOWS_LOSSES    if the control is told of losses (losses.h); its state is then in storage
  */
 #include "linked.h"
 
@@ -40,6 +42,12 @@ struct hw_pacing {
 	u32 is_ours; /* 1: control or startup has switched the socket's pacing on */
 };
 
+/* What the receiver knows about the last data packet (ce_echo.h). */
+struct hw_ce_echo {
+	u32 prior_rcv_nxt; /* rcv_nxt after it */
+	u32 is_ce;	   /* 1: it was marked CE */
+};
+
 /* The data that one call of a control needs. */
 struct hw_call {
 	struct tcp_sock *tp;
@@ -47,6 +55,9 @@ struct hw_call {
 	void *cc_state;
 	void *startup_state;
 	struct hw_pacing *pacing;
+#ifdef HW_FOLLOWS_LOSSES
+	struct hw_losses *losses;
+#endif
 	struct hw_app *app; /* hints of the application; null: the application has set none */
 	struct hw_conn conn;
 };
@@ -89,6 +100,11 @@ HW_INLINE void hw_pair_pkts_acked(struct hw_call *call, const struct hw_ack *ack
 HW_INLINE void hw_pair_control(struct hw_call *call, const struct hw_rate_sample *sample)
 {
 	hw_part_cc_control(call->cc_state, HW_CC_TUN, &call->conn, sample);
+}
+
+HW_INLINE void hw_pair_on_loss(struct hw_call *call, const struct hw_lost *lost)
+{
+	hw_part_cc_on_loss(call->cc_state, HW_CC_TUN, &call->conn, lost);
 }
 
 HW_INLINE void hw_pair_on_monitor(struct hw_call *call, const struct hw_monitor *monitor)

@@ -35,6 +35,13 @@ u32 hw_part_cc_control(void *state, const u32 *tun, struct hw_conn *c,
 	return 0;
 }
 
+u32 hw_part_cc_on_loss(void *state, const u32 *tun, struct hw_conn *c, const struct hw_lost *lost)
+{
+	if (HW_CC.on_loss)
+		HW_CC.on_loss(state, tun, c, lost);
+	return 0;
+}
+
 u32 hw_part_cc_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {
 	return HW_CC.ssthresh(state, tun, c);

@@ -44,6 +44,23 @@ void hw_native_control(struct hw_flow *f, struct hw_conn *c, const struct hw_rat
 		f->cc->control(hw_cc_state(f), f->cc_tun, c, sample);
 }
 
+u32 hw_native_follows_losses(const struct hw_cc_ops *cc)
+{
+	return cc->on_loss != 0;
+}
+
+void hw_native_on_loss(struct hw_flow *f, struct hw_conn *c, const struct hw_lost *lost)
+{
+	if (f->cc->on_loss)
+		f->cc->on_loss(hw_cc_state(f), f->cc_tun, c, lost);
+}
+
+void hw_native_observe(struct hw_flow *f, const struct hw_conn *c, u64 *values)
+{
+	if (f->cc->observe)
+		f->cc->observe(hw_cc_state(f), f->cc_tun, c, values);
+}
+
 /* Calls pkts_acked. Then lets cwnd grow, if grow_pkts is not 0. */
 void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack, u32 grow_pkts)
 {

@@ -5,6 +5,8 @@ pub use crate::generated::*;
 
 /// Largest number of tunables that an algorithm may declare.
 pub const MAX_TUNABLES: usize = crate::generated::MAX_TUNABLES;
+/// Largest number of readings that a control may declare.
+pub const MAX_READINGS: usize = crate::generated::MAX_READINGS;
 /// Value of ssthresh before the first congestion event.
 pub const SSTHRESH_INFINITE: u32 = crate::generated::SSTHRESH_INFINITE;
 /// Number of words of a flow's state, which holds a control's state and a startup's

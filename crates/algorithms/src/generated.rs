@@ -3,6 +3,7 @@
 pub const FIELDS_MAX_BYTES: usize = 24;
 pub const OPTION_MAX_BYTES: usize = 20;
 pub const FLOW_STATE_BYTES: usize = 208;
+pub const MAX_READINGS: usize = 24;
 pub const SSTHRESH_INFINITE: u32 = 2147483647;
 pub const MAX_NOTES: usize = 8;
 pub const QUEUE_STATE_BYTES: usize = 4096;
@@ -24,6 +25,17 @@ pub struct Tunable {
     pub default_value: u32,
     pub min_value: u32,
     pub max_value: u32,
+}
+/// Describes a counter, a value or an event of a router, or a reading of a control.
+#[repr(C)]
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub struct Counter {
+    /// Ends with the unit of the shown value, such as _bytes.
+    pub name: *const core::ffi::c_char,
+    pub unit: *const core::ffi::c_char,
+    pub meaning: *const core::ffi::c_char,
+    /// Factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1.
+    pub times: u32,
 }
 pub const IP_OPTION: Carrier = 0;
 pub const TCP_OPTION: Carrier = 1;
@@ -138,6 +150,10 @@ pub const CC_RTT_STAMP: CcFlags = 32;
 /// The control's header is also sent on the SYN and SYN-ACK, if the stack can. on_send is
 /// then called before init, which clears the state, and on_feedback right after init.
 pub const CC_ASKS_ON_SYN: CcFlags = 64;
+/// The receiver's ACKs tell exactly which packets were marked CE: ECE is set if the packets
+/// that the ACK newly acknowledges were marked, and a change is acknowledged immediately
+/// (RFC 8257 section 3.2). The control also needs HW_CC_NEEDS_ECN.
+pub const CC_ECHOES_CE: CcFlags = 128;
 /// Properties of a control, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
 #[repr(u8)]
@@ -232,7 +248,8 @@ pub struct Conn {
     pub app_queued_bytes: u32,
     /// Enum hw_ca_state.
     pub ca_state: u8,
-    /// Cwnd limited the sender since the last ACK, so cwnd may grow.
+    /// Cwnd limited the sender since the last ACK, so cwnd may grow; in control(): at any point
+    /// in the last round trip.
     pub cwnd_limited: u8,
     /// 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets.
     pub counts_acks: u8,
@@ -272,20 +289,27 @@ pub struct Conn {
     pub stabilize: u8,
     /// 1: the application wants slow start instead of a fast startup.
     pub no_fast_start: u8,
+    /// 1: the stack reduces cwnd because of a CE mark, and not because of a loss. Valid in
+    /// ssthresh() and in the following set_state().
+    pub by_mark: u8,
     /// Enum hw_routers.
     pub routers: u8,
     /// How often the control has fallen back to its loss-based law; the stack may reset
     /// it to 0.
-    pub fall_backs: u32,
+    pub fall_backs: u8,
     /// Fields for controls that take rate samples (control()); 0 for all others. */
     /// /* 1: the application had no more data when the packets in flight were sent.
     pub app_limited: u8,
     /// 1: asks the stack to set app_limited for the packets that are in flight now.
     pub mark_app_limited: u8,
+    /// 1: both ends use selective acknowledgements.
+    pub sack: u8,
     /// Packets that the stack ever considered lost; wraps.
     pub lost_pkts: u32,
     /// Time until pacing sends the next packet.
     pub pacing_wait_us: u32,
+    /// Packets of delivered_pkts whose ACK echoed a CE mark; wraps. Every control may read it.
+    pub delivered_ce_pkts: u32,
     /// Time when delivered_pkts last grew, on now_us's clock.
     pub delivered_us: u64,
 }
@@ -318,6 +342,10 @@ pub struct RateSample {
     pub rtt_us: i32,
     /// Packets that the stack considers lost since this ACK.
     pub losses_pkts: u32,
+    /// Packets in flight when the sample's packet left, with that packet.
+    pub tx_inflight_pkts: u32,
+    /// Packets that the stack has considered lost since the sample's packet left.
+    pub lost_pkts: u32,
     /// Packets newly acknowledged, cumulatively or by SACK.
     pub acked_pkts: u32,
     /// Before this ACK.
@@ -330,6 +358,25 @@ pub struct RateSample {
     pub is_retrans: u8,
     /// 1: a single small packet, whose ACK may have been delayed.
     pub is_ack_delayed: u8,
+}
+/// Packets that the stack now considers lost. They left together.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Their number.
+    pub pkts: u32,
+    /// First sequence number, modulo 2^32.
+    pub seq: u32,
+    /// Sequence number after the last of them.
+    pub end_seq: u32,
+    /// Packets in flight when they left, with them.
+    pub tx_inflight_pkts: u32,
+    /// Packets considered lost since they left, with them.
+    pub lost_pkts: u32,
+    /// Uniform over 32 bits, fresh for every call.
+    pub random: u32,
+    /// 1: the application limited how much was in flight.
+    pub is_app_limited: u8,
 }
 /// A control. `state` has state_bytes bytes, zeroed before init; `tun` is the control's
 /// tunables in declared order. A null callback means "nothing to do". A null min_cwnd makes
@@ -352,7 +399,11 @@ pub struct CcOps {
     /// The send buffer grows to so many windows; 0: two.
     pub send_windows: u32,
     pub n_tunables: u32,
+    /// At most HW_MAX_READINGS.
+    pub n_readings: u32,
     pub tunables: *const Tunable,
+    /// Values of its state that a trace can show.
+    pub readings: *const Counter,
     /// Header that the control owns (header.h); null: no header.
     pub header: *const Header,
     pub init: ::core::option::Option<
@@ -369,6 +420,25 @@ pub struct CcOps {
             tun: *const u32,
             c: *mut Conn,
             sample: *const RateSample,
+        ),
+    >,
+    /// Called when the stack considers packets lost, before ssthresh and control(). Only controls
+    /// with control() have it. It must not change the connection.
+    pub on_loss: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *mut core::ffi::c_void,
+            tun: *const u32,
+            c: *mut Conn,
+            lost: *const Lost,
+        ),
+    >,
+    /// Writes the values of the readings, in declared order.
+    pub observe: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *const core::ffi::c_void,
+            tun: *const u32,
+            c: *const Conn,
+            values: *mut u64,
         ),
     >,
     /// Called after every ACK, before cwnd grows. acked_pkts is 0 for duplicate ACKs and
@@ -629,17 +699,6 @@ pub struct QueueOps {
         ) -> u32,
     >,
 }
-/// Describes a counter, a value or an event of a router.
-#[repr(C)]
-#[derive(Debug, Copy, Clone, PartialEq, Eq)]
-pub struct Counter {
-    /// Ends with the unit of the shown value, such as _bytes.
-    pub name: *const core::ffi::c_char,
-    pub unit: *const core::ffi::c_char,
-    pub meaning: *const core::ffi::c_char,
-    /// Factor by which the value is multiplied to show it: 8 shows B/s as bit/s; 0 means 1.
-    pub times: u32,
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct RouterOps {
@@ -865,6 +924,9 @@ unsafe extern "C" {
     pub fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
     pub fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);
     pub fn hw_native_control(f: *mut Flow, c: *mut Conn, sample: *const RateSample);
+    pub fn hw_native_follows_losses(cc: *const CcOps) -> u32;
+    pub fn hw_native_on_loss(f: *mut Flow, c: *mut Conn, lost: *const Lost);
+    pub fn hw_native_observe(f: *mut Flow, c: *const Conn, values: *mut u64);
     /// Calls pkts_acked. Then lets cwnd grow, if grow_pkts is not 0.
     pub fn hw_native_ack(f: *mut Flow, c: *mut Conn, ack: *const Ack, grow_pkts: u32);
     pub fn hw_native_ssthresh(f: *mut Flow, c: *mut Conn) -> u32;
@@ -979,6 +1041,12 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "min_value" min_value
         "max_value" max_value
     }
+    "hw_counter" Counter {
+        "name" name
+        "unit" unit
+        "meaning" meaning
+        "times" times
+    }
     "hw_field" Field {
         "name" name
         "unit" unit
@@ -1056,12 +1124,15 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "deadline_us" deadline_us
         "stabilize" stabilize
         "no_fast_start" no_fast_start
+        "by_mark" by_mark
         "routers" routers
         "fall_backs" fall_backs
         "app_limited" app_limited
         "mark_app_limited" mark_app_limited
+        "sack" sack
         "lost_pkts" lost_pkts
         "pacing_wait_us" pacing_wait_us
+        "delivered_ce_pkts" delivered_ce_pkts
         "delivered_us" delivered_us
     }
     "hw_ack" Ack {
@@ -1075,12 +1146,23 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "interval_us" interval_us
         "rtt_us" rtt_us
         "losses_pkts" losses_pkts
+        "tx_inflight_pkts" tx_inflight_pkts
+        "lost_pkts" lost_pkts
         "acked_pkts" acked_pkts
         "prior_inflight_pkts" prior_inflight_pkts
         "random" random
         "is_app_limited" is_app_limited
         "is_retrans" is_retrans
         "is_ack_delayed" is_ack_delayed
+    }
+    "hw_lost" Lost {
+        "pkts" pkts
+        "seq" seq
+        "end_seq" end_seq
+        "tx_inflight_pkts" tx_inflight_pkts
+        "lost_pkts" lost_pkts
+        "random" random
+        "is_app_limited" is_app_limited
     }
     "hw_cc_ops" CcOps {
         "name" name
@@ -1091,10 +1173,14 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "flags" flags
         "send_windows" send_windows
         "n_tunables" n_tunables
+        "n_readings" n_readings
         "tunables" tunables
+        "readings" readings
         "header" header
         "init" init
         "control" control
+        "on_loss" on_loss
+        "observe" observe
         "pkts_acked" pkts_acked
         "cong_avoid" cong_avoid
         "ssthresh" ssthresh
@@ -1156,12 +1242,6 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "n_queues" n_queues
         "classify" classify
         "choose" choose
-    }
-    "hw_counter" Counter {
-        "name" name
-        "unit" unit
-        "meaning" meaning
-        "times" times
     }
     "hw_router_ops" RouterOps {
         "name" name

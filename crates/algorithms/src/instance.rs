@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::error::AlgorithmError;
 use crate::ffi::{
-    self, Ack, CaState, Conn, Event, LinkView, Monitor, PacketView, RateSample, MAX_TUNABLES,
+    self, Ack, CaState, Conn, Event, LinkView, Lost, Monitor, PacketView, RateSample, MAX_READINGS,
+    MAX_TUNABLES,
 };
 use crate::header::{header, Fields, HeaderInfo};
 use crate::registry::{
@@ -135,6 +136,26 @@ impl ControlInstance {
     pub fn take_sample(&mut self, conn: &mut Conn, sample: &RateSample) {
         // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
         unsafe { ffi::hw_native_control(&mut self.flow, conn, sample) }
+    }
+
+    /// Reports lost packets to a control that follows losses. Does nothing for other controls.
+    pub fn on_loss(&mut self, conn: &mut Conn, lost: &Lost) {
+        // SAFETY: the tables and buffers are valid, as in `init`; the C function keeps no pointer.
+        unsafe { ffi::hw_native_on_loss(&mut self.flow, conn, lost) }
+    }
+
+    /// The values of the control's readings, in the units and the order in which the control
+    /// declares them.
+    pub fn readings(&mut self, conn: &Conn) -> impl Iterator<Item = u64> {
+        let mut values = [0; MAX_READINGS];
+        // SAFETY: as in `init`. A control declares at most so many readings.
+        unsafe { ffi::hw_native_observe(&mut self.flow, conn, values.as_mut_ptr()) };
+        let control = self.choice.control;
+        control
+            .readings
+            .iter()
+            .zip(values)
+            .map(|(info, value)| info.shown(value))
     }
 
     /// Called at a congestion event: returns the new ssthresh. Does not change cwnd and ssthresh

@@ -30,8 +30,8 @@ pub mod sharing;
 
 pub use error::AlgorithmError;
 pub use ffi::{
-    Ack, CaState, Conn, Event, Grant, LinkView, Monitor, PacketView, RateSample, MAX_TUNABLES,
-    ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
+    Ack, CaState, Conn, Event, Grant, LinkView, Lost, Monitor, PacketView, RateSample,
+    MAX_TUNABLES, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
 };
 pub use header::{Arrival, Carrier, Fields, HeaderInfo};
 pub use instance::{ControlInstance, QueueInstance, RouterInstance, Verdict};

@@ -30,8 +30,8 @@ fn a_wrong_choice_gives_one_line_with_advice() {
         "tunable rtt_scaling = 2: must be on or off"
     );
     assert_eq!(
-        error("reno", None, &[("x", 1)]),
-        "reno has no tunable \"x\"; it has none"
+        error("westwood", None, &[("x", 1)]),
+        "westwood has no tunable \"x\"; it has none"
     );
     assert_eq!(
         error("cubic26", None, &[("beta", 800), ("beta", 810)]),

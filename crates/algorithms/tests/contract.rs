@@ -69,6 +69,9 @@ fn a_control_with_its_own_start_takes_no_startup_and_samples_need_one() {
         assert_eq!(own, control.startup.is_none(), "{name}");
         assert!(own || !control.takes_samples, "{name}");
         assert!(!control.flags.ect0() || !control.flags.ect1(), "{name}");
+        let needs_ecn = control.flags.needs_ecn();
+        assert!(!control.flags.echoes_ce() || needs_ecn, "{name}");
+        assert!(!control.follows_losses || control.takes_samples, "{name}");
         assert_eq!(
             choices().filter(|c| c.0.name == name).count(),
             if own { 1 } else { startups().len() }
@@ -88,7 +91,7 @@ fn the_registry_lists_what_the_folders_hold() {
     let names = |list: Vec<&str>| list.join(" ");
     assert_eq!(
         names(controls().iter().map(|c| c.name).collect()),
-        "bbr bic compound cubic cubic26 fast highspeed htcp hybla illinois maxnet mpcp mpcp_pep rcp reno scalable vcp vcp_pep vegas westwood xcp xcp_pep"
+        "bbr bbr3 bic compound cubic cubic26 dctcp fast highspeed htcp hybla illinois maxnet mpcp mpcp_pep rcp reno scalable vcp vcp_pep vegas westwood xcp xcp_pep"
     );
     assert_eq!(
         names(startups().iter().map(|s| s.name).collect()),

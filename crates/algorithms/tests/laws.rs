@@ -7,6 +7,7 @@ mod htcp;
 mod load_factor;
 mod local;
 mod loss_based;
+mod marks;
 
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance};
 
@@ -189,6 +190,7 @@ fn what_is_kept_on_a_loss_is_what_each_version_says() {
         ("vegas", 50),
         ("compound", 50),
         ("illinois", 50),
+        ("dctcp", 50),
     ] {
         let mut flow = Flow::counting_acks(control, &[], 100, 10);
         assert_eq!(flow.cc.ssthresh(&mut flow.conn), kept, "{control}");
@@ -213,6 +215,7 @@ fn rate_halving_stops_at_ssthresh_or_where_a_control_says() {
         ("cubic26", 50),
         ("bic", 50),
         ("westwood", 2),
+        ("dctcp", 50),
     ] {
         let mut flow = Flow::counting_acks(control, &[], 100, 50);
         assert_eq!(flow.cc.min_cwnd(&mut flow.conn), floor, "{control}");

@@ -221,7 +221,10 @@ impl Source {
     /// Whether the source assumes that routers answer, and how often it has fallen back to Reno's
     /// law.
     fn told(&self) -> (u32, u32) {
-        (u32::from(self.conn.routers), self.conn.fall_backs)
+        (
+            u32::from(self.conn.routers),
+            u32::from(self.conn.fall_backs),
+        )
     }
 
     fn lose(&mut self) {

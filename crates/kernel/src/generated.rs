@@ -1,6 +1,6 @@
 //! Made by `make mirrors`: what headwayctl and the eBPF programs tell each other (algorithms/kernel, port/bpf).
 
-use headway_algorithms::{Ack, Conn, Monitor, RateSample};
+use headway_algorithms::{Ack, Conn, Lost, Monitor, RateSample};
 
 #[repr(u8)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
@@ -16,6 +16,7 @@ pub enum ContractCall {
     Open = 8,
     Control = 9,
     Monitor = 10,
+    Loss = 11,
 }
 /// The input and output of one call of the contract.
 #[repr(C)]
@@ -25,6 +26,7 @@ pub struct Situation {
     pub sample: RateSample,
     pub ack: Ack,
     pub monitor: Monitor,
+    pub lost: Lost,
     /// Enum hw_contract_call.
     pub call: u32,
     pub argument: u32,
@@ -172,6 +174,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "sample" sample
         "ack" ack
         "monitor" monitor
+        "lost" lost
         "call" call
         "argument" argument
         "result" result

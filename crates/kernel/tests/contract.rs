@@ -7,7 +7,8 @@ mod situations;
 
 use crate::common;
 use headway_algorithms::{
-    control, startup, Ack, CaState, Conn, ControlInstance, Event, Monitor, RateSample, TunableInfo,
+    control, startup, Ack, CaState, Conn, ControlInstance, Event, Lost, Monitor, RateSample,
+    TunableInfo,
 };
 use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
@@ -29,12 +30,27 @@ fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
         interval_us: if none { -1 } else { ack.rtt_us },
         rtt_us: ack.rtt_us,
         losses_pkts: bits & 1,
+        tx_inflight_pkts: bits >> 24,
+        lost_pkts: bits >> 5 & 7,
         acked_pkts: ack.acked_pkts,
         prior_inflight_pkts: conn.cwnd_pkts,
         random: bits,
         is_app_limited: conn.app_limited,
         is_retrans: 0,
         is_ack_delayed: u8::from(bits & 24 == 24),
+    }
+}
+
+/// Makes a report of lost packets from the numbers of a rate sample.
+fn lost_of(sample: &RateSample) -> Lost {
+    Lost {
+        pkts: sample.losses_pkts,
+        seq: sample.random,
+        end_seq: sample.random.wrapping_add(1448),
+        tx_inflight_pkts: sample.tx_inflight_pkts,
+        lost_pkts: sample.lost_pkts.max(1),
+        random: sample.random.rotate_left(7),
+        is_app_limited: sample.is_app_limited,
     }
 }
 
@@ -66,7 +82,11 @@ fn drive(
     takes_samples: bool,
     mut call: impl FnMut(&mut Conn, Call) -> u32,
 ) -> Vec<(Call, u32, Conn)> {
-    let mut conn = situation.conn.clone();
+    let mut conn = Conn {
+        ecn: 1,
+        sack: 1,
+        ..situation.conn.clone()
+    };
     let mut outputs = Vec::new();
     let mut prior = conn.cwnd_pkts;
     let mut tell = |conn: &mut Conn, what: Call| {
@@ -92,6 +112,9 @@ fn drive(
                 conn.snd_una = conn.snd_una.wrapping_add(pkts.wrapping_mul(conn.mss_bytes));
                 conn.snd_nxt = conn.snd_una.wrapping_add(conn.cwnd_pkts.wrapping_mul(1448));
                 conn.delivered_pkts = conn.delivered_pkts.wrapping_add(u64::from(pkts));
+                if pkts % 2 == 1 {
+                    conn.delivered_ce_pkts = conn.delivered_ce_pkts.wrapping_add(pkts);
+                }
                 conn.inflight_pkts = conn.cwnd_pkts;
                 conn.sent_pkts = conn.sent_pkts.wrapping_add(pkts);
                 if rtt_us > 0 {
@@ -105,6 +128,9 @@ fn drive(
                 if takes_samples {
                     let sample = sample_of(&mut conn, &ack);
                     tell(&mut conn, Call::Monitor(monitor_of(sample.random)));
+                    if sample.losses_pkts > 0 {
+                        tell(&mut conn, Call::Loss(lost_of(&sample)));
+                    }
                     tell(&mut conn, Call::Control(sample));
                     continue;
                 }
@@ -115,6 +141,7 @@ fn drive(
                 prior = conn.cwnd_pkts;
                 conn.sent_pkts = conn.sent_pkts.wrapping_add(1);
                 conn.retrans_pkts = conn.retrans_pkts.wrapping_add(1);
+                conn.by_mark = u8::from(state == CaState::Cwr);
                 conn.ssthresh_pkts = tell(&mut conn, Call::Ssthresh);
                 tell(&mut conn, Call::SetState(state));
                 tell(&mut conn, Call::MinCwnd);
@@ -196,6 +223,10 @@ fn native(
         }
         Call::Monitor(monitor) => {
             instance.on_monitor(conn, &monitor);
+            0
+        }
+        Call::Loss(lost) => {
+            instance.on_loss(conn, &lost);
             0
         }
     })

@@ -22,7 +22,7 @@ const ENUMS: [(&str, &str); 5] = [
 ];
 /// The constants to mirror. Functions, and the structures that they use, are mirrored without being
 /// listed.
-const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
+const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES|READINGS)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
     HW_SSTHRESH_INFINITE|HW_(OPTION|FIELDS)_MAX_BYTES|HW_QS_(MAX_CODE|BYTES|IPV4_OPTION|TCP_OPTION)";
 
 pub fn files() -> Result<Vec<(PathBuf, String)>, String> {

@@ -92,7 +92,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
             names: &[],
             only_cloned: "hw_situation",
             no_default: "hw_situation",
-            elsewhere: "hw_(conn|rate_sample|ack|monitor)",
+            elsewhere: "hw_(conn|rate_sample|ack|monitor|lost)",
             opaque: "",
             comments: true,
         }
@@ -101,7 +101,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
     let what =
         "what headwayctl and the eBPF programs tell each other (algorithms/kernel, port/bpf)";
-    let uses = "use headway_algorithms::{Ack, Conn, Monitor, RateSample};\n";
+    let uses = "use headway_algorithms::{Ack, Conn, Lost, Monitor, RateSample};\n";
     let of_linux = "of Linux's headers, what the crates libc and linux-raw-sys do not have";
     Ok(vec![
         (

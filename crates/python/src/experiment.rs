@@ -534,6 +534,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("LINK", &lower::LINK[..]),
         ("MIRRORED", &lower::MIRRORED[..]),
         ("RECORDS", &lower::RECORDS[..]),
+        ("RECORDS_BY_DEFAULT", &lower::RECORDS_BY_DEFAULT[..]),
     ] {
         module.add(name, pyo3::types::PyTuple::new(module.py(), all)?)?;
     }

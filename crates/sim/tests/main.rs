@@ -2,6 +2,7 @@
 //! compiled once.
 
 mod bbr;
+mod bbr3;
 mod cases;
 mod changing_effects;
 mod changing_links;
@@ -17,6 +18,7 @@ mod fair_queue;
 mod frto;
 mod fuzz_scenario;
 mod links;
+mod marks;
 mod maxnet;
 mod pages;
 mod properties;

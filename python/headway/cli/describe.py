@@ -116,7 +116,11 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
         )
     if item.header:
         out.print(f"header: {item.header}", markup=False)
-    for title, declared in (("counters", item.counters), ("events", item.events)):
+    for title, declared in (
+        ("counters", item.counters),
+        ("events", item.events),
+        ("readings", item.readings),
+    ):
         if declared:
             rows = [[one.name, one.unit, one.meaning] for one in declared]
             print_table(Table(title, ["name", "unit", "meaning"], rows))

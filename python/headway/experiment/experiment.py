@@ -31,7 +31,7 @@ from headway.spec import (
 )
 from headway.units import BITS_PER_BYTE, NS_PER_S, format_rate, format_time
 
-Record = Literal["flows", "queue", "udp", "drops"]
+Record = Literal["flows", "queue", "udp", "drops", "controls"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
 BATCHES = engine.BATCHES
 """Number of equal parts (batches) of [warmup, duration] for batch means; counters are read at the
@@ -82,7 +82,7 @@ class Experiment(Spec):
     seed: int = Field(default=1, ge=0, lt=2**63)
     start_spread: Time = default(0)
     sample: MaybeLength = default(None)
-    record: Given[tuple[Record, ...], Sequence[Record]] = default(RECORDS)
+    record: Given[tuple[Record, ...], Sequence[Record]] = default(engine.RECORDS_BY_DEFAULT)
     capture: Capture | None = None
     sysctls: Settings = default_made_by(dict)
     route_attributes: Settings = default_made_by(dict)

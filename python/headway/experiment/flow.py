@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from headway import units
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.algorithms import Control
+from headway.experiment.algorithms import KERNEL_OWN, Control
 from headway.experiment.apps import (
     Bulk,
     Cbr,
@@ -25,7 +25,7 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
-from headway.registry import registry
+from headway.registry import is_recorded, registry
 from headway.spec import (
     Given,
     MaybeLength,
@@ -243,6 +243,18 @@ class Flow(Spec):
             raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
         if not isinstance(self.app, Cbr | Requests) and self.control is None:
             raise ValueError("a TCP flow needs a control, for example control='cubic'")
+        return self
+
+    @model_validator(mode="after")
+    def _check_ecn(self) -> Self:
+        name = "" if self.control is None else self.control.name
+        if "on" not in (self.ecn_of_ends or ()) or name.startswith(KERNEL_OWN) or is_recorded(name):
+            return self
+        if registry().control(name).takes_ecn_bits:
+            raise ValueError(
+                f"ecn: on is not allowed; the header of {name} is in the ECN bits, so its flows "
+                "cannot use ECN"
+            )
         return self
 
     @model_validator(mode="after")

@@ -32,6 +32,7 @@ from headway.metrics.links import (
     utilization,
 )
 from headway.metrics.pages import page_loads
+from headway.metrics.readings import readings
 from headway.metrics.responses import deadlines, mean_response_s, quantile_s, responses
 from headway.metrics.routers import router_counters, router_events
 from headway.metrics.stats import (
@@ -80,6 +81,7 @@ __all__ = [
     "queue_bytes",
     "queue_full_events",
     "queue_full_per_minute",
+    "readings",
     "responses",
     "retransmits_pkts",
     "router_counters",

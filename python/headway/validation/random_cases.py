@@ -87,7 +87,7 @@ _SWITCHES = ("sack", "timestamps", "delayed_ack", "frto", "nodelay", *ON_ONE_BAC
 
 _ROUTER_CONTROLS = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
 """Controls that need a router with the same name and use their own header."""
-_OWN_START = ("bbr", "xcp", "rcp", "maxnet")
+_OWN_START = ("bbr", "bbr3", "xcp", "rcp", "maxnet")
 _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
 _MOST_OPTIONS = 6
 _MOST_RECEIVE_BYTES = 6 << 20

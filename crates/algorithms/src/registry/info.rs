@@ -32,10 +32,19 @@ pub struct ControlInfo {
     /// The control reads the values that its outgoing link publishes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
+    /// The stack reports every lost packet to the control.
+    #[serde(skip)]
+    pub follows_losses: bool,
     /// The control's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
+    /// Values of the control's state that a trace can show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<CounterInfo>,
     /// Name of the header that the control owns; None if it owns none.
     pub header: Option<&'static str>,
+    /// The header is in the two ECN bits, so the control's connections cannot use ECN.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub takes_ecn_bits: bool,
     /// Path and content hash of the user's file; None if the control is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,
@@ -48,7 +57,7 @@ pub struct ControlInfo {
 pub struct ControlFlags(pub(crate) u32);
 
 impl ControlFlags {
-    const NAMES: [&'static str; 7] = [
+    const NAMES: [&'static str; 8] = [
         "own-start",
         "paces",
         "ect0",
@@ -56,6 +65,7 @@ impl ControlFlags {
         "needs-ecn",
         "rtt-stamp",
         "asks-on-syn",
+        "echoes-ce",
     ];
 
     const fn has(self, bit: u32) -> bool {
@@ -102,6 +112,12 @@ impl ControlFlags {
     #[must_use]
     pub const fn asks_on_syn(self) -> bool {
         self.has(ffi::CC_ASKS_ON_SYN)
+    }
+
+    /// The receiver's ACKs tell exactly which packets were marked CE.
+    #[must_use]
+    pub const fn echoes_ce(self) -> bool {
+        self.has(ffi::CC_ECHOES_CE)
     }
 
     /// Names of the flags that are set.
@@ -283,7 +299,12 @@ pub(crate) unsafe fn control_info(
             },
             takes_samples: ffi::hw_native_takes_samples(ops) != 0,
             reads_monitor: ffi::hw_native_reads_monitor(ops) != 0,
+            follows_losses: ffi::hw_native_follows_losses(ops) != 0,
             tunables: tunables(ops.tunables, ops.n_tunables),
+            readings: counters(ops.readings, ops.n_readings),
+            takes_ecn_bits: header
+                .and_then(|name| crate::header::header(name).ok())
+                .is_some_and(|own| own.carrier == Carrier::EcnBits),
             header,
             file,
             ops: Ops(ops),

@@ -309,6 +309,10 @@ pub(super) fn control(
             "has HW_CC_ECT0 and HW_CC_ECT1; one of them",
         )?;
         table.need(
+            !info.flags.echoes_ce() || info.flags.needs_ecn(),
+            "has HW_CC_ECHOES_CE without HW_CC_NEEDS_ECN",
+        )?;
+        table.need(
             ops.header.is_null() || ops.on_send.is_some(),
             "has a .header and no .on_send",
         )?;

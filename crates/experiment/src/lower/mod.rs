@@ -37,7 +37,10 @@ pub use vary::{lowered_vary, CHANGING_EFFECTS};
 /// Number of equal parts ("batches") of the run after the warm-up, at whose ends counters are read.
 pub const BATCHES: u64 = 10;
 /// Tables that a trace can have.
-pub const RECORDS: [&str; 4] = ["flows", "queue", "udp", "drops"];
+pub const RECORDS: [&str; 5] = ["flows", "queue", "udp", "drops", CONTROLS];
+/// The tables that a trace has unless the experiment selects others.
+pub const RECORDS_BY_DEFAULT: [&str; 4] = ["flows", "queue", "udp", "drops"];
+const CONTROLS: &str = "controls";
 const STACK: &str = "linux-6";
 const WHOLE: [&str; 12] = [
     "topology",
@@ -252,9 +255,14 @@ fn record(fields: &Fields<'_>) -> Result<Json, Refused> {
         let what = format!("{other} is not allowed; {}", RECORDS.join(", "));
         return Err(fields.refuse("record", what));
     }
-    let is_kept = |name: &str| kept.is_none_or(|kept| kept.iter().any(|one| one == name));
+    let is_kept = |name: &str| match kept {
+        Some(kept) => kept.iter().any(|one| one == name),
+        None => RECORDS_BY_DEFAULT.contains(&name),
+    };
+    // a table that is seldom selected does not change the scenarios without it
     Ok(RECORDS
         .iter()
+        .filter(|name| **name != CONTROLS || is_kept(name))
         .map(|name| ((*name).to_owned(), is_kept(name).into()))
         .collect::<Map<_, Json>>()
         .into())

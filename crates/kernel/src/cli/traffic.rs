@@ -151,6 +151,9 @@ struct Receive {
 struct BulkReceive {
     #[command(flatten)]
     receive: Receive,
+    /// Congestion control, for controls that need one at both ends [default: the namespace's].
+    #[arg(long)]
+    control: Option<String>,
     #[command(flatten)]
     buffers: Buffers,
     /// Read the received data at this rate in bit/s [default: as it arrives].
@@ -296,6 +299,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
         End::BulkReceive(a) => {
             let task = traffic::BulkReceive {
                 listen: a.receive.listen,
+                control: a.control.clone(),
                 reading: a.reading(),
                 buffers: a.buffers.into(),
                 out: a.receive.out,

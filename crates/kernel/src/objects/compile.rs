@@ -21,6 +21,8 @@ const CA_PRIV_BYTES: u32 = 104;
 /// Size of `struct hw_pacing`. It comes before all other state if the congestion control or the
 /// startup may pace.
 const PACING_BYTES: u32 = 16;
+/// Size of `struct hw_ce_echo`. It comes after the pacing if the receiver echoes marks exactly.
+const CE_ECHO_BYTES: u32 = 8;
 
 /// Finds a clang of `OLDEST_CLANG` or newer with the BPF target, or names what is missing.
 pub fn find_clang() -> Result<String, String> {
@@ -135,9 +137,12 @@ pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'s
     let pacing_bytes = if paces { PACING_BYTES } else { 0 };
     let header = control.header_at_sockets();
     let carries = header.is_some();
+    let in_storage = carries || control.follows_losses;
     let in_ecn_bits = header.is_some_and(|h| h.carrier == Carrier::EcnBits);
+    let echoes_ce = control.flags.echoes_ce();
     let state_bytes = control.state_bytes.next_multiple_of(8)
         + pacing_bytes
+        + if echoes_ce { CE_ECHO_BYTES } else { 0 }
         + startup.map_or(0, |s| s.state_bytes);
     [
         ("HW_JOINED", startup.is_some()),
@@ -146,15 +151,17 @@ pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'s
         ("HW_STARTUP_PACES", startup_paces),
         (
             "HW_STATE_IN_STORAGE",
-            carries || state_bytes > CA_PRIV_BYTES,
+            in_storage || state_bytes > CA_PRIV_BYTES,
         ),
         (
             "HW_CC_IN_STORAGE",
-            carries || control.state_bytes > CA_PRIV_BYTES,
+            in_storage || control.state_bytes > CA_PRIV_BYTES,
         ),
         ("HW_CARRIES", carries),
         ("HW_IN_ECN_BITS", in_ecn_bits),
         ("HW_READS_MONITOR", control.reads_monitor),
+        ("HW_ECHOES_CE", echoes_ce),
+        ("HW_FOLLOWS_LOSSES", control.follows_losses),
     ]
     .into_iter()
     .filter_map(|(switch, on)| on.then_some(switch))

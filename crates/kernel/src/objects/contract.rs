@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::ptr::NonNull;
 
-use headway_algorithms::{Ack, CaState, Conn, Event, Monitor, RateSample};
+use headway_algorithms::{Ack, CaState, Conn, Event, Lost, Monitor, RateSample};
 use libbpf_rs::{AsRawLibbpf as _, MapCore as _, Object};
 
 use crate::error::Failure;
@@ -42,6 +42,8 @@ pub enum Call {
     Control(RateSample),
     /// Passes data that the link's monitor has published. A `Control` call follows.
     Monitor(Monitor),
+    /// Reports lost packets to a congestion control that follows losses.
+    Loss(Lost),
 }
 
 /// A congestion control with its startup, loaded into the kernel for a test, with the state of one
@@ -114,6 +116,7 @@ impl Contract {
             Call::Open => (ContractCall::Open, nothing, 0),
             Call::Control(_) => (ContractCall::Control, nothing, 0),
             Call::Monitor(_) => (ContractCall::Monitor, nothing, 0),
+            Call::Loss(_) => (ContractCall::Loss, nothing, 0),
         };
         let sample = match call {
             Call::Control(sample) => sample,
@@ -123,11 +126,16 @@ impl Contract {
             Call::Monitor(monitor) => monitor,
             _ => Monitor::default(),
         };
+        let lost = match call {
+            Call::Loss(lost) => lost,
+            _ => Lost::default(),
+        };
         let situation = Situation {
             conn: conn.clone(),
             sample,
             ack,
             monitor,
+            lost,
             call: number as u32,
             argument,
             result: 0,

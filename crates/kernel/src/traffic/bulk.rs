@@ -129,6 +129,9 @@ fn write_until(socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
 pub struct BulkReceive {
     /// Where to listen.
     pub listen: SocketAddrV4,
+    /// Name of the congestion control in the kernel, for controls that need one at both ends; None:
+    /// the namespace's default.
+    pub control: Option<String>,
     /// How it reads.
     pub reading: Reading,
     /// Sizes of the socket's buffers.
@@ -158,7 +161,7 @@ pub struct BulkReceived {
 /// An address in use; a file that cannot be written.
 pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived, Failure> {
     let options = TcpOptions {
-        control: None,
+        control: task.control.as_deref(),
         nodelay: false,
         buffers: task.buffers,
         hints: Hints::default(),
@@ -276,6 +279,7 @@ mod tests {
             std::thread::spawn(move || {
                 let task = BulkReceive {
                     listen: address,
+                    control: None,
                     reading: Reading::Eager,
                     buffers: Buffers::default(),
                     out: Some(out),

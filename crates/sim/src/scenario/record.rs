@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What the trace contains. By default it contains everything.
+/// What the trace contains. By default it contains everything except the controls' readings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
@@ -14,6 +14,9 @@ pub struct Record {
     pub udp: bool,
     /// Every dropped packet.
     pub drops: bool,
+    /// Whether the trace has the readings of every TCP sender's control after every ACK. Not by
+    /// default.
+    pub controls: bool,
 }
 
 impl Record {
@@ -24,6 +27,7 @@ impl Record {
             queue: false,
             udp: false,
             drops: false,
+            controls: false,
         }
     }
 }
@@ -35,6 +39,7 @@ impl Default for Record {
             queue: true,
             udp: true,
             drops: true,
+            controls: false,
         }
     }
 }

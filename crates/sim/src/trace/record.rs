@@ -294,6 +294,21 @@ table! {
     }
 }
 
+table! {
+    /// Readings of controls, one row per reading after every ACK. The controls declare the
+    /// readings.
+    Readings {
+        /// Flow number.
+        flow: u32,
+        /// When.
+        time_ns: i64,
+        /// Index of the reading in the control's list of readings.
+        reading: u8,
+        /// Value of the reading, in the unit that the control declares.
+        value: u64,
+    }
+}
+
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
@@ -323,6 +338,8 @@ pub struct Tables {
     pub router_events: RouterEvents,
     /// Counters of routers.
     pub router_counters: RouterCounters,
+    /// Readings of controls.
+    pub readings: Readings,
 }
 
 impl Tables {
@@ -340,6 +357,7 @@ impl Tables {
             + self.transfers.bytes()
             + self.router_events.bytes()
             + self.router_counters.bytes()
+            + self.readings.bytes()
     }
 
     /// Every table by name, as columns.
@@ -357,6 +375,7 @@ impl Tables {
             ("transfers", self.transfers.columns()),
             ("router_events", self.router_events.columns()),
             ("router_counters", self.router_counters.columns()),
+            ("readings", self.readings.columns()),
         ]
     }
 }
@@ -375,6 +394,10 @@ pub struct FlowSummary {
     pub control: Option<String>,
     /// Startup; null for UDP.
     pub startup: Option<String>,
+    /// Names of the control's readings, to which the table of readings refers; absent if they are
+    /// not recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<&'static str>,
     /// When the sender's host first sent or received a packet of the flow; null if never.
     pub first_packet_ns: Option<u64>,
     /// When the sender's host last sent or received a packet of the flow; null if never.

@@ -5,8 +5,9 @@ use crate::controls::Prototypes;
 use crate::event::EventKind;
 use crate::host::apps::{application, packet_sizes_of, RelaySetup, Setup};
 use crate::host::tcp::profile::Reduction;
-use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
+use crate::scenario::{bad, App, Control, EcnMode, Flow, Scenario, ScenarioError};
 use crate::trace::digest::MAX_GROUPS;
+use headway_algorithms::ControlInstance;
 
 impl World {
     pub(super) fn add_flow<'a>(
@@ -32,6 +33,16 @@ impl World {
             Some(control) => Some(made("control", control)?),
             None => None,
         };
+        if let Some(own) = control.as_ref().map(ControlInstance::control) {
+            if own.takes_ecn_bits && flow.ecn.contains(&Some(EcnMode::On)) {
+                let field = format!("flows[{number}].ecn");
+                let allowed = format!(
+                    "off or passive: the header of {} is in the ECN bits",
+                    own.name
+                );
+                return Err(bad(&field, "on", &allowed));
+            }
+        }
         let relay = match (&flow.relay, &control) {
             (Some(relay), Some(own)) => {
                 let route = self.relay_route;

@@ -107,6 +107,9 @@ impl World {
             group: flow.group.clone(),
             control: flow.control.as_ref().map(|c| c.0.clone()),
             startup: flow.control.as_ref().and_then(|c| c.1.clone()),
+            readings: sender
+                .filter(|_| self.net.record.controls)
+                .map_or_else(Vec::new, Socket::reading_names),
             first_packet_ns: seen.map(|s| s.0),
             last_packet_ns: seen.map(|s| s.1),
             unique_bytes: sum.unique_bytes,

@@ -1,5 +1,5 @@
-//! Congestion controls that declare that they need ECN, or which ECN bits their packets carry. None
-//! of Headway's own controls declares this, so the tests use the controls in tests/controls.
+//! Congestion controls that declare that they need ECN, or which ECN bits their packets carry. The
+//! controls in tests/controls do nothing else.
 
 use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;

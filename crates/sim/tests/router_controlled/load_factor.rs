@@ -234,7 +234,7 @@ fn a_path_that_clears_the_ecn_bits_acts_like_one_without_routers() {
 fn only_data_carries_the_bits_and_ecn_is_not_negotiated() {
     for protocol in ["vcp", "mpcp"] {
         let mut scenario = Path::of(protocol).scenario();
-        scenario["flows"][0]["ecn"] = json!(["on", "on"]);
+        scenario["sysctls"] = json!({"tcp_ecn": [1]});
         scenario["duration_ns"] = json!(5 * SECOND);
         scenario["checkpoints_ns"] = json!([]);
         scenario["capture"] = json!({"link": "bottleneck"});

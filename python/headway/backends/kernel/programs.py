@@ -67,6 +67,14 @@ def needs_hints(flow: Flow) -> bool:
     return sets_hints(flow) or bool(startup and registry().startup(startup).paces)
 
 
+def needs_ecn(flow: Flow) -> bool:
+    """Whether the flow's control negotiates ECN by itself, for which both ends must have it."""
+    control = flow.control
+    if control is None or control.kernel_own is not None:
+        return False
+    return "needs-ecn" in registry().control(control.name).flags
+
+
 def sets_hints(flow: Flow) -> bool:
     """Whether an application of the flow uses the socket options of include/headway.h."""
     if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
@@ -159,10 +167,14 @@ class Programs:
         kind, end_ns = "bulk-receive", self.end_ns
         if isinstance(flow.app, Cbr):
             kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
-        buffers = [] if isinstance(flow.app, Cbr) else _buffer_options(flow)
+        options = []
+        if not isinstance(flow.app, Cbr):
+            options = _buffer_options(flow)
+            if needs_ecn(flow):
+                options += ["--control", self.controls[index]]
         return [
             *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
-            *_read_options(flow), *buffers,
+            *_read_options(flow), *options,
         ]  # fmt: skip
 
     def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:

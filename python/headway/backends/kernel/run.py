@@ -15,7 +15,7 @@ import polars as pl
 
 from headway.backends.kernel import network, records, sites, traffic_files, web
 from headway.backends.kernel.headwayctl import Child, Headwayctl
-from headway.backends.kernel.programs import Programs, port_of
+from headway.backends.kernel.programs import Programs, needs_ecn, port_of
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
@@ -345,6 +345,7 @@ class Run:
         if startup is None and flow.control.kernel_own is None:
             startup = registry().control(flow.control.name).startup
         control = engine.plain(flow.control.name)
+        asks_ecn = needs_ecn(flow) or bool(flow.ecn_of_ends and flow.ecn_of_ends[0] == "on")
         assert self._testbed.mechanisms is not None
         return FlowSummary(
             name=name,
@@ -357,9 +358,9 @@ class Run:
             done_ns=self._done_ns(index, flow),
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
-            ecn=info.get("ecn") if flow.ecn_of_ends and flow.ecn_of_ends[0] == "on" else None,
+            ecn=info.get("ecn") if asks_ecn else None,
             ce_marks=log.marks(index, is_back=server_sends_more(flow)),
-            ece_acks=None if flow.ecn else 0,
+            ece_acks=None if flow.ecn or asks_ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),
             first_flight=None,
             rwnd_limited_us=info.get("rwnd_limited_us"),
@@ -486,6 +487,7 @@ def _link_tables(
     # in the kernel, router algorithms record counters but no events, so this table is empty
     tables["router_events"] = records.empty("router_events")
     tables["transfers"] = records.empty("transfers")
+    tables["readings"] = records.empty("readings")
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

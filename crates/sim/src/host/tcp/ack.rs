@@ -70,7 +70,7 @@ impl Socket {
         } else {
             self.sample_rtt_6(net, &info, &samples)
         };
-        self.conn.delivered_pkts += u64::from(info.delivered());
+        self.count_delivered(info.delivered(), info.ece);
         if self.takes_samples {
             info.may_be_delayed = info.acked_pkts == 1
                 && prior_sacked_end <= self.board.first
@@ -88,6 +88,15 @@ impl Socket {
         } else {
             self.finish_ack_6(net, &mut info, &ack, p);
         }
+    }
+
+    /// Counts packets as delivered. If their ACK echoes a CE mark, they also count as marked
+    /// (tcp_count_delivered).
+    #[inline(always)]
+    pub(super) fn count_delivered(&mut self, pkts: u32, ece: bool) {
+        self.conn.delivered_pkts += u64::from(pkts);
+        let marked_pkts = pkts * u32::from(ece);
+        self.conn.delivered_ce_pkts = self.conn.delivered_ce_pkts.wrapping_add(marked_pkts);
     }
 
     /// Stores the number, window and timestamp of an acknowledgement. Returns whether the

@@ -66,7 +66,7 @@ impl Socket {
         if is_acked {
             self.send_ack(net);
         }
-        let at_once = self.ecn.any() && self.on_ecn_data(p);
+        let at_once = self.ecn.any() && self.on_ecn_data(net, p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,

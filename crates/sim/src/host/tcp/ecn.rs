@@ -5,6 +5,7 @@ use super::profile::Reduction;
 use super::state::EcnFlags;
 use super::{Socket, State};
 use crate::net::packet::{ecn as bits, flags, Packet};
+use crate::net::Net;
 use crate::scenario::EcnMode;
 
 /// Largest number of quick ACKs after a CE mark or after a packet that is not ECN-capable
@@ -118,7 +119,7 @@ impl Socket {
     /// Processes arriving data (tcp_ecn_accept_cwr, tcp_ecn_check_ce). Returns whether the data
     /// must be acknowledged immediately.
     #[inline(never)]
-    pub(super) fn on_ecn_data(&mut self, p: &Packet) -> bool {
+    pub(super) fn on_ecn_data(&mut self, net: &mut Net, p: &Packet) -> bool {
         if !self.ecn.has(EcnFlags::OK) {
             return false;
         }
@@ -130,6 +131,12 @@ impl Socket {
         let end = p.seq + u64::from(p.payload_bytes);
         if p.payload_bytes == 0 || end <= self.receiver.rcv_nxt {
             return reduced && linux_6;
+        }
+        // data with CWR is acknowledged immediately: its sender may have only one packet in flight
+        // (4.19)
+        let mut at_once = reduced && linux_6;
+        if self.ecn.has(EcnFlags::ECHOES_CE) && p.ecn != bits::NOT_ECT {
+            at_once |= self.echo_exactly(net, p.ecn == bits::CE);
         }
         match p.ecn {
             bits::CE => {
@@ -149,9 +156,24 @@ impl Socket {
             bits::NOT_ECT => {}
             _ => self.ecn.set(EcnFlags::SEEN, true),
         }
-        // data with CWR is acknowledged immediately: its sender may have only one packet in flight
-        // (4.19)
-        reduced && linux_6
+        at_once
+    }
+
+    /// Makes ACKs echo whether the latest data packet was marked CE (RFC 8257 section 3.2,
+    /// dctcp_ece_ack_update). If that has changed, a delayed ACK is sent first, with the echo of
+    /// the packets that it acknowledges, and the new packet is acknowledged immediately. Returns
+    /// whether it has changed.
+    fn echo_exactly(&mut self, net: &mut Net, marked: bool) -> bool {
+        let changes = self.ecn.has(EcnFlags::LAST_WAS_CE) != marked;
+        if changes {
+            self.ecn.set(EcnFlags::LAST_WAS_CE, marked);
+            if self.receiver.delays_ack() {
+                self.ecn.set(EcnFlags::DEMAND_CWR, !marked);
+                self.send_ack(net);
+            }
+        }
+        self.ecn.set(EcnFlags::DEMAND_CWR, marked);
+        changes
     }
 
     /// Whether an ACK echoes a CE mark (tcp_ecn_rcv_ecn_echo).

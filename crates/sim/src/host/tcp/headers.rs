@@ -80,7 +80,7 @@ impl Socket {
         if packet.payload_bytes > 0 || is_syn && carried.on_syn {
             self.refresh(net);
             goes |= self.control.on_send(&mut self.conn, &mut fields);
-            self.counters.fall_backs = u64::from(self.conn.fall_backs);
+            self.counters.fall_backs += u64::from(std::mem::take(&mut self.conn.fall_backs));
         }
         if !goes {
             return;

@@ -133,6 +133,8 @@ pub struct Socket {
     takes_samples: bool,
     /// Whether the control reads the values that the first link of the path publishes.
     reads_monitor: bool,
+    /// Whether the control is told of every lost packet.
+    follows_losses: bool,
     /// Whether the stack sends several packets as one large segment (segmentation offload).
     sends_large: bool,
     /// Whether the control or the startup paces whole large segments, as Linux does.
@@ -262,6 +264,7 @@ impl Socket {
             mss_bytes: mss,
             counts_acks: u8::from(profile.counts_acks),
             header_bytes: options.mtu_bytes - mss,
+            sack: u8::from(options.sack),
             ..Conn::default()
         };
         let starts_fast = control.startup().is_some_and(|startup| startup.paces);
@@ -327,6 +330,7 @@ impl Socket {
             cwnd_stamp_ns: 0,
             takes_samples: control.control().takes_samples,
             reads_monitor: control.control().reads_monitor,
+            follows_losses: control.control().follows_losses,
             rates: control
                 .control()
                 .takes_samples

@@ -44,6 +44,12 @@ impl Socket {
         (self.rtt.min_us != u32::MAX).then_some(self.rtt.min_us)
     }
 
+    /// Names of the readings that the socket's control declares.
+    pub(crate) fn reading_names(&self) -> Vec<&'static str> {
+        let readings = &self.control.control().readings;
+        readings.iter().map(|reading| reading.name).collect()
+    }
+
     /// Records the sender's state in the trace if it has changed.
     #[inline(always)]
     pub(super) fn record(&mut self, net: &mut Net) {

@@ -6,7 +6,7 @@ use super::ack_info::AckInfo;
 use super::scoreboard::{Segment, SACKED};
 use super::Socket;
 use crate::net::Net;
-use headway_algorithms::RateSample;
+use headway_algorithms::{Lost, RateSample};
 use rand_core::RngCore;
 
 impl Socket {
@@ -41,7 +41,9 @@ impl Socket {
     pub(super) fn stamp_sent(&mut self, net: &Net, number: u64) {
         if let Some(rates) = &mut self.rates {
             let idle = self.board.packets_out() == 0;
-            rates.sent(number, net.now_ns, idle, self.conn.delivered_pkts);
+            let inflight_pkts = self.board.in_flight() + 1;
+            let stamp = rates.sent(number, net.now_ns, idle, &self.conn);
+            (stamp.inflight_pkts, stamp.losses) = (inflight_pkts, self.board.losses);
         }
     }
 
@@ -68,7 +70,7 @@ impl Socket {
     }
 
     /// Passes the rate sample of an ACK to the control (tcp_rate_gen).
-    pub(super) fn take_rate_sample(&mut self, net: &Net, info: &AckInfo, rtt_us: i32) {
+    pub(super) fn take_rate_sample(&mut self, net: &mut Net, info: &AckInfo, rtt_us: i32) {
         let Some(rates) = &mut self.rates else { return };
         let delivered_pkts = self.conn.delivered_pkts;
         if rates
@@ -79,9 +81,6 @@ impl Socket {
         }
         if info.delivered() > 0 {
             rates.delivered_ns = net.now_ns;
-        }
-        if info.ece {
-            rates.delivered_ce_pkts += u64::from(info.delivered());
         }
         let mut sample = RateSample {
             rtt_us,
@@ -98,7 +97,11 @@ impl Socket {
             let one = delivered_pkts == stamp.delivered_pkts + 1;
             sample.prior_delivered_pkts = stamp.delivered_pkts;
             sample.delivered_pkts = (delivered_pkts - stamp.delivered_pkts) as i32;
-            sample.delivered_ce_pkts = (rates.delivered_ce_pkts - stamp.delivered_ce_pkts) as i32;
+            let marked_pkts = self.conn.delivered_ce_pkts;
+            let marked_pkts = marked_pkts.wrapping_sub(stamp.delivered_ce_pkts);
+            sample.delivered_ce_pkts = marked_pkts as i32;
+            sample.tx_inflight_pkts = stamp.inflight_pkts;
+            sample.lost_pkts = self.board.losses - stamp.losses;
             sample.is_app_limited = u8::from(stamp.app_limited);
             sample.is_retrans = u8::from(newest.is_retrans);
             sample.is_ack_delayed = u8::from(info.may_be_delayed && one);
@@ -108,13 +111,53 @@ impl Socket {
             }
         }
         self.refresh(net);
+        self.conn.cwnd_limited = u8::from(self.cwnd_limited);
         self.control.take_sample(&mut self.conn, &sample);
+        if self.recorded && net.record.controls {
+            self.record_readings(net);
+        }
         if self.conn.mark_app_limited != 0 {
             self.conn.mark_app_limited = 0;
             let until = self.conn.delivered_pkts + u64::from(self.board.in_flight());
             if let Some(rates) = &mut self.rates {
                 rates.limited_until_pkts = Some(until);
             }
+        }
+    }
+
+    /// Marks a packet lost, and reports the loss to the control if the control follows losses.
+    pub(super) fn lose(&mut self, net: &Net, number: u64) {
+        if self.board.mark_lost(number) && self.follows_losses {
+            self.report_loss(net, number);
+        }
+    }
+
+    #[cold]
+    fn report_loss(&mut self, net: &Net, number: u64) {
+        let segment = self.board.get(number).copied().unwrap_or_default();
+        let Some(rates) = &mut self.rates else { return };
+        let Some(stamp) = rates.stamp(number) else {
+            return;
+        };
+        let lost = Lost {
+            pkts: 1,
+            seq: segment.seq as u32,
+            end_seq: segment.end() as u32,
+            tx_inflight_pkts: stamp.inflight_pkts,
+            lost_pkts: self.board.losses - stamp.losses,
+            random: rates.rng.next_u32(),
+            is_app_limited: u8::from(stamp.app_limited),
+        };
+        self.refresh(net);
+        self.control.on_loss(&mut self.conn, &lost);
+    }
+
+    /// Records the readings of the control in the trace.
+    #[cold]
+    fn record_readings(&mut self, net: &mut Net) {
+        let now_ns = net.now_ns as i64;
+        for (reading, value) in (0..).zip(self.control.readings(&self.conn)) {
+            net.tables.readings.push(self.flow, now_ns, reading, value);
         }
     }
 }

@@ -233,20 +233,23 @@ impl Scoreboard {
         newly
     }
 
-    /// Marks a segment lost; its retransmission, if any, no longer counts as in flight.
-    pub fn mark_lost(&mut self, number: u64) {
+    /// Marks a segment lost; its retransmission, if any, no longer counts as in flight. Returns
+    /// whether this is a new loss.
+    pub fn mark_lost(&mut self, number: u64) -> bool {
         let Some(segment) = self.get_mut(number) else {
-            return;
+            return false;
         };
         if segment.marks & SACKED != 0 {
-            return;
+            return false;
         }
         let was = segment.marks;
         segment.marks = (was | LOST) & !RETRANS;
-        self.losses += u32::from(was & (LOST | RETRANS) != LOST);
+        let is_new = was & (LOST | RETRANS) != LOST;
+        self.losses += u32::from(is_new);
         self.lost_out += u32::from(was & LOST == 0);
         self.retrans_out -= u32::from(was & RETRANS != 0);
         self.retransmit_from = self.retransmit_from.min(number);
+        is_new
     }
 
     /// Marks everything that is not SACKed as lost, after a retransmission timeout. Returns whether

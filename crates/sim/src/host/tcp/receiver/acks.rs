@@ -80,6 +80,11 @@ impl Receiver {
         true
     }
 
+    /// Whether a delayed ACK waits for its timer.
+    pub fn delays_ack(&self) -> bool {
+        self.delack_at.is_some()
+    }
+
     /// Whether a delayed or merged ACK waits for its timer.
     pub fn owes_ack(&self) -> bool {
         self.delack_at.is_some() || self.compressed > 0

@@ -17,7 +17,7 @@ impl Socket {
         for number in first..self.board.end() {
             let sent_ns = self.board.get(number).map_or(0, |s| s.sent_ns);
             if number == first || (net.now_ns - sent_ns) / 1000 >= self.rack.rtt_us {
-                self.board.mark_lost(number);
+                self.lose(net, number);
             }
         }
     }

@@ -204,8 +204,8 @@ impl Socket {
     }
 
     /// Sets ssthresh and the counters at the start of a reduction of cwnd
-    /// (tcp_init_cwnd_reduction).
-    fn begin_reduction(&mut self, net: &Net) {
+    /// (tcp_init_cwnd_reduction). `by_mark` tells whether a CE mark is its only reason.
+    fn begin_reduction(&mut self, net: &Net, by_mark: bool) {
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
         self.conn.cwnd_cnt = 0;
@@ -213,6 +213,7 @@ impl Socket {
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.refresh(net);
+        self.conn.by_mark = u8::from(by_mark);
         self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
         self.queue_cwr();
     }
@@ -226,7 +227,7 @@ impl Socket {
         }
         let before = self.conn.cwnd_pkts;
         self.undo_marker = None;
-        self.begin_reduction(net);
+        self.begin_reduction(net, true);
         if self.profile.reduction == Reduction::RateHalving {
             self.conn.cwnd_pkts = before.min(self.board.in_flight() + 1);
             self.cwnd_stamp_ns = net.now_ns;
@@ -260,7 +261,7 @@ impl Socket {
             if !ece {
                 self.prior_ssthresh = self.current_ssthresh();
             }
-            self.begin_reduction(net);
+            self.begin_reduction(net, false);
         }
         self.conn.cwnd_cnt = 0;
         self.set_ca_state(net, CaState::Recovery);
@@ -421,6 +422,7 @@ impl Socket {
             self.prior_ssthresh = self.current_ssthresh();
             self.prior_cwnd = self.conn.cwnd_pkts;
             self.refresh(net);
+            self.conn.by_mark = 0;
             self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
             self.control.event(&mut self.conn, Event::Loss);
         }

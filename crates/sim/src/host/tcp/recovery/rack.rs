@@ -106,7 +106,7 @@ impl Socket {
         self.add_duplicate_ack();
         let pkts = self.board.sacked_out.saturating_sub(before);
         info.newly_acked_pkts += pkts;
-        self.conn.delivered_pkts += u64::from(pkts);
+        self.count_delivered(pkts, info.ece);
     }
 
     /// Updates the reordering distance after an original was acknowledged in Recovery. The distance
@@ -151,7 +151,7 @@ impl Socket {
         {
             let first = self.board.first;
             if self.board.front().is_some_and(|s| s.marks & LOST == 0) {
-                self.board.mark_lost(first);
+                self.lose(net, first);
             }
         }
     }
@@ -225,7 +225,7 @@ impl Socket {
             let age_us = (net.now_ns - sent_ns) / 1000;
             let due_us = self.rack.rtt_us + window_us;
             if age_us >= due_us {
-                self.board.mark_lost(number);
+                self.lose(net, number);
                 if at == 0 {
                     self.board.by_time.pop_front();
                 } else {
@@ -317,7 +317,7 @@ impl Socket {
         } else if p.ack > self.tlp_high_seq {
             // The tail was lost and the probe repaired it, which indicates congestion.
             let before = self.conn.cwnd_pkts;
-            self.begin_reduction(net);
+            self.begin_reduction(net, false);
             self.set_ca_state(net, CaState::Cwr);
             self.note_backoff(net, kind::CWR, before);
             self.complete_reduction(net);

@@ -18,7 +18,7 @@ impl Socket {
             self.prior_ssthresh = 0;
         }
         if self.conn.ca_state == ca::RECOVERY && info.sacked_pkts > 0 {
-            self.find_lost_retransmissions();
+            self.find_lost_retransmissions(net);
         }
         if self.conn.ca_state == ca::OPEN {
             self.retrans_stamp_ns = 0;
@@ -115,7 +115,7 @@ impl Socket {
             match self.board.get(number) {
                 Some(s) if s.end() <= self.high_seq => {
                     if s.marks & (SACKED | LOST) == 0 {
-                        self.board.mark_lost(number);
+                        self.lose(net, number);
                     }
                 }
                 _ => break,
@@ -129,7 +129,7 @@ impl Socket {
                     break;
                 }
                 if s.marks & (SACKED | LOST) == 0 {
-                    self.board.mark_lost(number);
+                    self.lose(net, number);
                 }
                 number += 1;
             }
@@ -137,7 +137,7 @@ impl Socket {
     }
 
     /// Marks retransmissions lost if data sent after them was SACKed (tcp_mark_lost_retrans).
-    fn find_lost_retransmissions(&mut self) {
+    fn find_lost_retransmissions(&mut self, net: &Net) {
         if self.board.retrans_out == 0 || self.board.sacked_end <= self.board.first {
             return;
         }
@@ -154,7 +154,7 @@ impl Socket {
                 break;
             };
             if s.marks & RETRANS != 0 && s.marks & SACKED == 0 && received > s.retrans_nxt + slack {
-                self.board.mark_lost(number);
+                self.lose(net, number);
             }
         }
     }

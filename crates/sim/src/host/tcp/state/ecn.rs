@@ -5,28 +5,33 @@ use headway_algorithms::ControlFlags;
 /// ECN state of a connection's end (tp->ecn_flags). No bit is set if neither end asks for ECN, so
 /// one comparison recognizes packets without ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EcnFlags(u8);
+pub struct EcnFlags(u16);
 
 impl EcnFlags {
     /// This end has requested or accepted ECN; after the handshake: both ends have negotiated ECN
     /// (TCP_ECN_OK).
-    pub const OK: u8 = 1;
+    pub const OK: u16 = 1;
     /// The next packet with new data will carry CWR (TCP_ECN_QUEUE_CWR).
-    pub const QUEUE_CWR: u8 = 2;
+    pub const QUEUE_CWR: u16 = 2;
     /// A CE mark arrived, and the sender has not yet sent CWR (TCP_ECN_DEMAND_CWR).
-    pub const DEMAND_CWR: u8 = 4;
+    pub const DEMAND_CWR: u16 = 4;
     /// The peer has sent ECN-capable data (TCP_ECN_SEEN).
-    pub const SEEN: u8 = 8;
+    pub const SEEN: u16 = 8;
     /// The control needs ECN (tcp_ca_needs_ecn).
-    pub const NEEDED: u8 = 16;
+    pub const NEEDED: u16 = 16;
     /// The control's packets carry ECT(1).
-    pub const ECT_1: u8 = 32;
+    pub const ECT_1: u16 = 32;
+    /// ACKs tell exactly which packets were marked CE (RFC 8257 section 3.2).
+    pub const ECHOES_CE: u16 = 64;
+    /// The latest data packet was marked CE; only with [`Self::ECHOES_CE`] (ce_state).
+    pub const LAST_WAS_CE: u16 = 128;
 
     /// The initial ECN flags of a socket, given what its control declares.
     pub fn of(control: ControlFlags) -> EcnFlags {
         let mut flags = EcnFlags::default();
         flags.set(Self::NEEDED, control.needs_ecn());
         flags.set(Self::ECT_1, control.ect1());
+        flags.set(Self::ECHOES_CE, control.echoes_ce());
         flags
     }
 
@@ -36,11 +41,11 @@ impl EcnFlags {
         self.0 != 0
     }
 
-    pub fn has(self, bit: u8) -> bool {
+    pub fn has(self, bit: u16) -> bool {
         self.0 & bit != 0
     }
 
-    pub fn set(&mut self, bit: u8, on: bool) {
+    pub fn set(&mut self, bit: u16, on: bool) {
         self.0 = if on { self.0 | bit } else { self.0 & !bit };
     }
 }

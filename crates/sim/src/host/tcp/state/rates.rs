@@ -2,6 +2,7 @@
 
 use super::super::scoreboard::{Segment, RETRANS};
 use crate::rng::{stream, Purpose};
+use headway_algorithms::Conn;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 
@@ -13,8 +14,12 @@ pub struct Stamp {
     /// When a packet was last delivered before this packet was sent.
     pub delivered_ns: u64,
     pub delivered_pkts: u64,
-    pub delivered_ce_pkts: u64,
+    pub delivered_ce_pkts: u32,
     pub app_limited: bool,
+    /// Packets in flight when this packet was sent, including this packet.
+    pub inflight_pkts: u32,
+    /// Number of losses known when this packet was sent.
+    pub losses: u32,
 }
 
 /// The packet that was sent last among those that an ACK newly acknowledges.
@@ -36,7 +41,6 @@ pub struct Rates {
     pub first: u64,
     pub first_sent_ns: u64,
     pub delivered_ns: u64,
-    pub delivered_ce_pkts: u64,
     /// Data that is sent counts as application-limited until more than this many packets have been
     /// delivered.
     pub limited_until_pkts: Option<u64>,
@@ -51,7 +55,6 @@ impl Rates {
             first: 0,
             first_sent_ns: 0,
             delivered_ns: 0,
-            delivered_ce_pkts: 0,
             limited_until_pkts: None,
             newest: None,
             rng: stream(seed, Purpose::Control, route),
@@ -59,8 +62,8 @@ impl Rates {
     }
 
     /// Records that packet `number` is sent or retransmitted; `idle` tells whether nothing was in
-    /// flight.
-    pub fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
+    /// flight. Returns the record; the caller sets the numbers of packets in flight and of losses.
+    pub fn sent(&mut self, number: u64, now_ns: u64, idle: bool, conn: &Conn) -> &mut Stamp {
         if idle {
             self.first_sent_ns = now_ns;
             self.delivered_ns = now_ns;
@@ -68,9 +71,11 @@ impl Rates {
         let stamp = Stamp {
             first_sent_ns: self.first_sent_ns,
             delivered_ns: self.delivered_ns,
-            delivered_pkts,
-            delivered_ce_pkts: self.delivered_ce_pkts,
+            delivered_pkts: conn.delivered_pkts,
+            delivered_ce_pkts: conn.delivered_ce_pkts,
             app_limited: self.limited_until_pkts.is_some(),
+            inflight_pkts: 0,
+            losses: 0,
         };
         if self.stamps.is_empty() {
             self.first = number;
@@ -81,6 +86,13 @@ impl Rates {
         } else {
             self.stamps[at] = stamp;
         }
+        &mut self.stamps[at]
+    }
+
+    /// The record of packet `number`, if the packet is outstanding.
+    pub fn stamp(&self, number: u64) -> Option<Stamp> {
+        let at = number.checked_sub(self.first)?;
+        self.stamps.get(at as usize).copied()
     }
 
     /// Records that packet `number` is acknowledged for the first time, cumulatively or by SACK.
