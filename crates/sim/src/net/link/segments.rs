@@ -302,7 +302,10 @@ mod tests {
             r#"[0, 1200000, 0, {"aggregation": {"interval_ns": 4000000}}],
                [12000000, 2400000, 0, {"aggregation": "off"}]"#,
         );
-        assert_eq!(link.send(MS, 1500).0, 13 * MS);
+        assert_eq!(link.clone().send(MS, 1500).0, 13 * MS);
+        // no frame is sent at 12 ms, when they end
+        assert_eq!(link.begin_ns(9 * MS), 12 * MS);
+        assert_eq!(link.send(9 * MS, 300).0, 13 * MS);
     }
 
     #[test]
