@@ -81,7 +81,8 @@ def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
     assert lowered.get("limit_pkts") == (int(link.buffer.amount) if in_bytes is None else None)
     names = [router.name for router in link.all_routers()]
     assert [router["name"] for router in lowered.get("routers", [])] == names
-    assert lowered.get("drop_ip_options", False) == link.drop_ip_options
+    for field in ("routers_at_arrival", "drop_ip_options"):
+        assert lowered.get(field, False) == getattr(link, field), field
     assert lowered.get("ecn", "keep") == link.ecn
 
 

@@ -144,7 +144,7 @@ def test_a_case_depends_on_its_seed_and_index_alone() -> None:
 
 
 PUBLISHED = {
-    "options": "ab7f841729e8d44d",
+    "options": "431d65b3e3c2e54d",
     "default": "b9dbf9f738fed849",
     "startups": "fadcd73f700525d5",
     "several": "859f33a2b9637ec4",

@@ -112,6 +112,13 @@ def try_out(
             help="Add a router algorithm to the link. Repeat in the order that packets pass them.",
         ),
     ] = None,
+    routers_at_arrival: Annotated[
+        bool,
+        typer.Option(
+            "--routers-at-arrival",
+            help="Let routers write into packets that join the queue, as they do on the kernel.",
+        ),
+    ] = False,
     hop: Annotated[
         list[str] | None,
         typer.Option(
@@ -267,8 +274,8 @@ def try_out(
             _refuse_twice(given, topology)
             try_options = TryOptions(
                 rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation, aqm,
-                vary, quick_start, router or (), hop or (), reverse, topology, flows, control,
-                voip, apart, duration, warmup, stack, sysctl or (), route or (),
+                vary, quick_start, router or (), routers_at_arrival, hop or (), reverse, topology,
+                flows, control, voip, apart, duration, warmup, stack, sysctl or (), route or (),
             )  # fmt: skip
             base = try_experiment.from_options(try_options, seed, backend)
     if plot_transfers is not None and not any(isinstance(f.app, Transfers) for f in base.flows):
@@ -341,7 +348,7 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 _OF_TOPOLOGY = (
     "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
-    "aqm", "vary", "quick_start", "router", "hop", "reverse",
+    "aqm", "vary", "quick_start", "router", "routers_at_arrival", "hop", "reverse",
 )  # fmt: skip
 """Options that each set a part of the topology."""
 _OF_ONE_LINK = (

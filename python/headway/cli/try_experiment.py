@@ -54,6 +54,7 @@ class TryOptions:
     vary: str | None
     quick_start: str | None
     routers: Sequence[str]
+    routers_at_arrival: bool
     hops: Sequence[str]
     reverse: str | None
     topology: Path | None
@@ -155,6 +156,7 @@ def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
         "vary": try_options.vary,
         "quick_start": try_options.quick_start,
         "routers": _routers(try_options.routers),
+        "routers_at_arrival": try_options.routers_at_arrival,
     }
 
 
@@ -175,6 +177,7 @@ def _chain(try_options: TryOptions) -> Chain:
                 "aqm": try_options.aqm,
                 "quick_start": try_options.quick_start,
                 "routers": routers,
+                "routers_at_arrival": try_options.routers_at_arrival,
                 **_link_options(more),
             }
             hops.append(

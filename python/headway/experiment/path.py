@@ -52,9 +52,11 @@ class Link(Spec):
     ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet, from 0 to less than 1; a
     reordered packet arrives ``reorder_delay`` later. ``routers`` are algorithms of the router in
     front of the link, in the order that packets pass them. ``quick_start`` adds the router that
-    answers Quick-Start requests, before them. ``drop_ip_options`` drops packets with IP options, as
-    some paths do. ``ecn`` is the path's treatment of ECN before the queue: "keep", "bleach" (clears
-    the two bits of IPv4) or "drop-syn" (drops SYNs that request it, as some middleboxes do).
+    answers Quick-Start requests, before them. With ``routers_at_arrival`` they write into a packet
+    when it joins the queue and not when it leaves, as `headwayctl router` does at a device.
+    ``drop_ip_options`` drops packets with IP options, as some paths do. ``ecn`` is the path's
+    treatment of ECN before the queue: "keep", "bleach" (clears the two bits of IPv4) or "drop-syn"
+    (drops SYNs that request it, as some middleboxes do).
 
     ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper`` and ``aggregation``
     (transmission in frames) are described by their classes in headway.experiment.effects. Before
@@ -80,6 +82,7 @@ class Link(Spec):
     aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
+    routers_at_arrival: bool = False
     drop_ip_options: bool = False
     ecn: EcnPath = "keep"
     vary: Vary = default(None)
@@ -124,9 +127,9 @@ class Dumbbell(Spec):
     ``rtt`` is propagation only, half of it in each direction. ``buffer``, ``aqm``, ``loss``,
     ``duplicate``, ``reorder``, ``jitter``, ``burst_loss``, ``policer``, ``shaper``,
     ``aggregation`` and ``vary`` apply to the forward direction, which carries the data.
-    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers``, ``drop_ip_options``
-    and ``ecn`` from the forward direction; its queue is drop-tail, without loss, effects and
-    variation.
+    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers``,
+    ``routers_at_arrival``, ``drop_ip_options`` and ``ecn`` from the forward direction; its queue is
+    drop-tail, without loss, effects and variation.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -145,6 +148,7 @@ class Dumbbell(Spec):
     aggregation: MaybeAggregation = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
+    routers_at_arrival: bool = False
     drop_ip_options: bool = False
     ecn: EcnPath = "keep"
     vary: Vary = default(None)

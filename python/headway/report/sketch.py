@@ -279,8 +279,10 @@ def _effects(links: Sequence[Link]) -> list[str]:
 
 
 def _extras(links: Sequence[Link]) -> list[str]:
-    """Losses, effects, Quick-Start routers and dropped IP options of the links."""
+    """Losses, effects, places of routers and dropped IP options of the links."""
     extras = [*_losses(links), *_effects(links)]
+    if any(link.routers_at_arrival for link in links):
+        extras.append("routers write on arrival")
     if any(link.drop_ip_options for link in links):
         extras.append("drops IP options")
     return extras

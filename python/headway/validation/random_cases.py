@@ -260,6 +260,7 @@ def _topology(
         link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, draws)
     if settings["control"] in _ROUTER_CONTROLS:
         link["routers"] = [settings["control"]]
+        link["routers_at_arrival"] = True  # as on the kernel
     if settings.get("startup") == "quick-start":
         link["quick_start"] = "on"
     if "relay" in settings:

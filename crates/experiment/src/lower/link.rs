@@ -13,17 +13,18 @@ use crate::text::Refused;
 /// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
 /// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and
 /// changes are not copied.
-pub const MIRRORED: [&str; 6] = [
+pub const MIRRORED: [&str; 7] = [
     "rate",
     "buffer",
     "quick_start",
     "routers",
+    "routers_at_arrival",
     "drop_ip_options",
     "ecn",
 ];
 
 /// All fields of a link.
-pub const LINK: [&str; 18] = [
+pub const LINK: [&str; 19] = [
     "rate",
     "delay",
     "buffer",
@@ -39,6 +40,7 @@ pub const LINK: [&str; 18] = [
     "aggregation",
     "quick_start",
     "routers",
+    "routers_at_arrival",
     "drop_ip_options",
     "ecn",
     "vary",
@@ -115,8 +117,10 @@ pub(super) fn link(
     if !routers.is_empty() {
         set("routers", routers.into());
     }
-    if fields.is_on("drop_ip_options")? {
-        set("drop_ip_options", true.into());
+    for name in ["routers_at_arrival", "drop_ip_options"] {
+        if fields.is_on(name)? {
+            set(name, true.into());
+        }
     }
     match fields.value("ecn", Kind::Word(ECN), known)? {
         Some(Value::Text(ecn)) if ecn != KEEP => drop(set("ecn", ecn.into())),

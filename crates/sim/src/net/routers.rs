@@ -19,6 +19,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The routers of one link.
 pub(crate) struct Routers {
     list: Vec<Router>,
+    /// Whether `depart` follows `arrive` at once, in place of the packet's departure.
+    at_arrival: bool,
     link: u32,
     /// A random stream only for routers, so that routers do not change the link's random losses.
     rng: Xoshiro256PlusPlus,
@@ -63,7 +65,14 @@ impl Routers {
         let together: Vec<_> = list.iter().map(|router| router.instance.info()).collect();
         may_share(&together)?;
         let rng = stream(seed, Purpose::Router, link);
-        Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
+        Ok((!list.is_empty()).then(|| {
+            Box::new(Routers {
+                list,
+                at_arrival: spec.routers_at_arrival,
+                link,
+                rng,
+            })
+        }))
     }
 
     /// Shows every router a packet that is offered to the queue. If `reads` is false, the packet's
@@ -99,6 +108,9 @@ impl Routers {
                 drop => return drop,
             }
         }
+        if self.at_arrival {
+            self.depart(view, packet, tables);
+        }
         all
     }
 
@@ -109,9 +121,9 @@ impl Routers {
             .any(|router| router.header.is_some_and(|own| own.name == header))
     }
 
-    /// Whether one of the routers wants to see packets leave the queue.
+    /// Whether one of the routers must see packets leave the queue.
     pub fn depart_too(&self) -> bool {
-        self.list.iter().any(|router| router.instance.departs())
+        !self.at_arrival && self.list.iter().any(|router| router.instance.departs())
     }
 
     /// Shows a packet that leaves the queue to the routers that want to see it.

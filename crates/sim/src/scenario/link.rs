@@ -63,6 +63,10 @@ pub struct LinkSpec {
     /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<Aqm>,
+    /// Whether routers treat a packet as departing as soon as it arrives, as `headwayctl router`
+    /// does: a program at a device sees no packet leave the queue.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub routers_at_arrival: bool,
     /// Whether the link drops packets that have IP options, as some paths do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_ip_options: bool,
@@ -146,6 +150,7 @@ impl LinkSpec {
             shaper: None,
             aggregation: None,
             routers: vec![],
+            routers_at_arrival: false,
             drop_ip_options: false,
             ecn: EcnPath::Keep,
         }
