@@ -290,6 +290,25 @@ mod tests {
     }
 
     #[test]
+    fn a_large_packet_is_sent_in_frames_before_and_after_a_change() {
+        // 600 bytes every 4 ms until 12 ms, from then on 1200 bytes: at 4 and 8 ms, and 300 bytes
+        // of the frame at 12 ms, which leaves 900
+        let link = schedule(
+            r#"[0, 1200000, 0, {"aggregation": {"interval_ns": 4000000}}], [12000000, 2400000, 0]"#,
+        );
+        assert_eq!(sent(link, [1, 1]), [12, 16]);
+        // without frames from 12 ms on, the last 300 bytes take 1 ms at 2.4 Mbit/s
+        let mut link = schedule(
+            r#"[0, 1200000, 0, {"aggregation": {"interval_ns": 4000000}}],
+               [12000000, 2400000, 0, {"aggregation": "off"}]"#,
+        );
+        assert_eq!(link.clone().send(MS, 1500).0, 13 * MS);
+        // no frame is sent at 12 ms, when they end
+        assert_eq!(link.begin_ns(9 * MS), 12 * MS);
+        assert_eq!(link.send(9 * MS, 300).0, 13 * MS);
+    }
+
+    #[test]
     fn a_frame_has_the_rate_of_its_time() {
         // 4 ms carry four packets, then one; no frame is sent while the link is down
         let link = schedule(

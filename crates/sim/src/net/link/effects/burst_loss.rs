@@ -126,6 +126,24 @@ mod tests {
     }
 
     #[test]
+    fn a_change_keeps_the_state_and_a_loss_that_begins_again_is_good() {
+        let rarely = 1e-12;
+        let chain = |to_bad, to_good| scenario::BurstLoss {
+            to_bad,
+            to_good,
+            loss_bad: 1.0,
+            loss_good: 0.0,
+        };
+        let (turns, stays) = (chain(1.0, rarely), chain(rarely, rarely));
+        for (between, lost) in [(Some(turns), true), (None, false)] {
+            let specs = vec![(0, Some(turns)), (5, between), (9, Some(stays))];
+            let mut model = BurstLoss::new(specs, stream(11, Purpose::BurstLoss, 0));
+            assert!(model.loses(4));
+            assert_eq!((model.loses(5), model.loses(9)), (lost, lost));
+        }
+    }
+
+    #[test]
     fn the_share_of_lost_packets_is_that_of_the_stationary_chain() {
         let spec = scenario::BurstLoss {
             to_bad: 0.02,

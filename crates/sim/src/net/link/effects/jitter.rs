@@ -274,29 +274,31 @@ mod tests {
             spec(r#""correlation": 0.5"#),
             spec(r#""correlation": 0.5, "reorder": true"#),
         );
+        let plain_ns = |packet: usize| packet as u64 * MS + DELAY_NS;
         let always = arrivals(&mut jitter(vec![(0, Some(on.clone()))]));
-        let steps = |from_ns: u64, first: &Spec| {
+        // the jitter ends behind a packet that arrives later than the next one without jitter
+        let last = (200..).find(|&n| always[n - 1] > plain_ns(n + 1)).unwrap();
+        let end_ns = (last as u64 + 1) * MS;
+        let steps = |first: &Spec| {
             vec![
                 (0, Some(first.clone())),
-                (from_ns, None),
-                (from_ns + 100 * MS, Some(on.clone())),
+                (end_ns, None),
+                (end_ns + 100 * MS, Some(on.clone())),
             ]
         };
-        let switched = arrivals(&mut jitter(steps(300 * MS, &on)));
+        let switched = arrivals(&mut jitter(steps(&on)));
         // packets that left before the change are in flight with the delays they have
-        assert_eq!(switched[..299], always[..299]);
+        assert_eq!(switched[..last], always[..last]);
+        // the next ones wait for them, and then have the link's delay
+        assert_eq!(switched[last], always[last - 1]);
         assert!(switched.windows(2).all(|w| w[0] <= w[1]));
-        // packets without jitter wait for those before them, and then have the link's delay
-        let plain = |packet: u64| packet * MS + DELAY_NS;
-        assert!((300..399).all(|packet| switched[packet as usize - 1] >= plain(packet)));
-        assert_eq!(switched[350 - 1], plain(350));
-        assert_ne!(switched[450 - 1], plain(450));
+        assert_eq!(switched[last + 49], plain_ns(last + 50));
+        assert_ne!(switched[last + 149], plain_ns(last + 150));
         // after a time with reordering, too, no packet overtakes another any more
-        let freed = arrivals(&mut jitter(steps(300 * MS, &free)));
-        assert!(freed[..299].windows(2).any(|w| w[1] < w[0]));
-        let latest_ns = freed[..299].iter().max().unwrap();
-        assert!(freed[299] >= *latest_ns);
-        assert!(freed[299..].windows(2).all(|w| w[0] <= w[1]));
+        let freed = arrivals(&mut jitter(steps(&free)));
+        assert!(freed[..last].windows(2).any(|w| w[1] < w[0]));
+        assert_eq!(freed[last], always[last - 1]);
+        assert!(freed[last..].windows(2).all(|w| w[0] <= w[1]));
     }
 
     #[test]
