@@ -181,11 +181,11 @@ fn marks_end_startup_and_probes_as_losses_do() {
         drain.get("full_bw_count") < 3,
         "a mark and no plateau ends Startup"
     );
-    let bounds = marked
+    let mut bounds = marked
         .rows
         .iter()
         .map(|row| row.get("inflight_longterm_pkts"));
-    assert!(bounds.last().expect("a row") < 2 * path.bdp_pkts());
+    assert!(bounds.next_back().expect("a row") < 2 * path.bdp_pkts());
     let late = marked.rows.iter().filter(|row| row.time_ns > 5 * SECOND);
     assert!(late.clone().any(|row| row.get("prev_probe_too_high") == 1));
     assert!(late.clone().count() > 1000);
