@@ -4,47 +4,13 @@ use serde_json::{json, Map, Value as Json};
 
 use super::effects::{lowered_effect, EFFECT_NAMES};
 use super::fields::{algorithm, tunables, Fields};
+use super::link_fields::{LINK, MIRRORED};
 use super::vary::lowered_vary;
 use crate::algorithm::{Known, Named};
 use crate::flow::{Kind, Value};
 use crate::queue::{parse_buffer, Limit};
 use crate::text::Refused;
 
-/// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
-/// and the behaviour of routers and middleboxes. Queue management, disturbances, effects and
-/// changes are not copied.
-pub const MIRRORED: [&str; 7] = [
-    "rate",
-    "buffer",
-    "quick_start",
-    "routers",
-    "routers_at_arrival",
-    "drop_ip_options",
-    "ecn",
-];
-
-/// All fields of a link.
-pub const LINK: [&str; 19] = [
-    "rate",
-    "delay",
-    "buffer",
-    "aqm",
-    "loss",
-    "duplicate",
-    "reorder",
-    "reorder_delay",
-    "jitter",
-    "burst_loss",
-    "policer",
-    "shaper",
-    "aggregation",
-    "quick_start",
-    "routers",
-    "routers_at_arrival",
-    "drop_ip_options",
-    "ecn",
-    "vary",
-];
 const KEEP: &str = "keep";
 const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
 

@@ -10,6 +10,7 @@ mod effects;
 mod fields;
 mod flow;
 mod link;
+mod link_fields;
 mod route;
 mod topology;
 mod transfers;
@@ -30,7 +31,7 @@ use fields::Fields;
 
 pub use effects::{effect_of_text, lowered_effect, EFFECT_NAMES};
 pub use flow::{flow_name, VOIP};
-pub use link::{LINK, MIRRORED};
+pub use link_fields::{LINK, MIRRORED};
 pub use topology::{topology, Shape, Topology};
 pub use vary::{lowered_vary, CHANGING_EFFECTS};
 

@@ -4,7 +4,8 @@
 use serde_json::{json, Value as Json};
 
 use super::fields::Fields;
-use super::link::{link, way_back, Way, LINK};
+use super::link::{link, way_back, Way};
+use super::link_fields::LINK;
 use crate::algorithm::Known;
 use crate::flow::Kind;
 use crate::graph::Graph;

@@ -4,7 +4,7 @@ use serde_json::{json, Map, Value as Json};
 
 use super::effects::lowered_effect;
 use super::fields::Fields;
-use super::link::LINK;
+use super::link_fields::LINK;
 use crate::flow::Kind;
 use crate::text::{quoted, Refused};
 

@@ -9,6 +9,7 @@ mod exchanges;
 mod flow;
 pub mod limits;
 mod link;
+mod over_time;
 mod pages;
 mod record;
 mod sessions;
