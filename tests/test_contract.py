@@ -19,7 +19,7 @@ OPTIONS = {
     "--diverge-ignore --diverge-time --duration --flows --hop --json --loss --out --pcap --plot "
     "--quick-start --rate --router --rtt --save --seed --stack --threads --trials --vary --voip "
     "--warmup --reverse --topology --jitter --burst-loss --policer --shaper "
-    "--aggregation",
+    "--aggregation --ack-thinning --corruption --mtu",
     "draw": "--json --out",
     "report": "--json",
     "claims": "--json --only",

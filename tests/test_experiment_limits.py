@@ -165,6 +165,9 @@ PORTION = {
     **{"loss": CHANCES, "duplicate": CHANCES, "reorder": CHANCES, "reorder_delay": TIMES},
     **{"jitter": JITTERS, "burst_loss": BURSTS, "policer": BUCKETS, "shaper": BUCKETS},
     "aggregation": st.sampled_from(["4 ms", "10 min:packets=1", "1 ns:packets=32"]),
+    "ack_thinning": st.sampled_from(["filter", "keep=1/2", "keep=1/1000:interval=10min"]),
+    "corruption": st.sampled_from(["10%", "bit=1e-6"]),
+    "mtu": st.sampled_from(["576B", "1499B:icmp=off"]),
 }
 LINKS = st.fixed_dictionaries(
     {"rate": RATES, "delay": TIMES, "buffer": BUFFERS},

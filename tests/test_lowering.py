@@ -11,6 +11,7 @@ from test_experiment_limits import EXPERIMENTS
 from headway.backends.sim import scenario, topology_fields
 from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit_bytes, named_links
+from headway.experiment.effects import Effect
 from headway.units import format_rate
 
 OF_FLOWS = {
@@ -70,7 +71,7 @@ def check_routes(lowered: dict[str, Any], routes: tuple[list[int], list[int]]) -
 def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
     for field in ("loss", "duplicate", "reorder"):
         assert lowered[field] == getattr(link, field)
-    for field in ("jitter", "burst_loss", "policer", "shaper", "aggregation"):
+    for field in [kind.effect for kind in Effect.__subclasses__()]:
         effect = getattr(link, field)
         assert lowered.get(field) == (None if effect is None else effect.fields()), field
     assert (lowered["rate_bps"], lowered["delay_ns"]) == (link.rate, link.delay)

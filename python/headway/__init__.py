@@ -12,6 +12,7 @@ from headway.lazy import lazily
 if TYPE_CHECKING:
     from headway.backends import run, run_many
     from headway.experiment import (
+        AckThinning,
         Aggregation,
         Aqm,
         Bulk,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         Cbr,
         Chain,
         Control,
+        Corruption,
         Dumbbell,
         Edge,
         Exchanges,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         Jitter,
         LeafSpine,
         Link,
+        Mtu,
         Network,
         Pages,
         Pingpong,
@@ -47,6 +50,7 @@ else:
     _OF = {
         "headway.backends": ("run", "run_many"),
         "headway.experiment": (
+            "AckThinning",
             "Aggregation",
             "Aqm",
             "Bulk",
@@ -55,6 +59,7 @@ else:
             "Cbr",
             "Chain",
             "Control",
+            "Corruption",
             "Dumbbell",
             "Edge",
             "Exchanges",
@@ -64,6 +69,7 @@ else:
             "Jitter",
             "LeafSpine",
             "Link",
+            "Mtu",
             "Network",
             "Pages",
             "Pingpong",
@@ -87,6 +93,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AckThinning",
     "Aggregation",
     "Aqm",
     "Bulk",
@@ -95,6 +102,7 @@ __all__ = [
     "Cbr",
     "Chain",
     "Control",
+    "Corruption",
     "Dumbbell",
     "Edge",
     "Exchanges",
@@ -106,6 +114,7 @@ __all__ = [
     "Jitter",
     "LeafSpine",
     "Link",
+    "Mtu",
     "Network",
     "Pages",
     "Pingpong",

@@ -73,6 +73,7 @@ MAX_BUFFER_BYTES: int
 MIN_SOCKET_OPTION_BYTES: int
 MAX_SOCKET_OPTION_BYTES: int
 MAX_NAME_CHARS: int
+ACK_INTERVAL_NS: int
 REAL_TIME_MAX_BPS: int
 
 def parse_rate(text: str) -> int: ...

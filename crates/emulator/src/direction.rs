@@ -2,7 +2,8 @@
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
-use headway_sim::scenario::EcnPath;
+use headway_sim::net::packet::Acked;
+use headway_sim::scenario::{EcnPath, Mtu};
 use headway_sim::trace::record::Tables;
 
 use crate::config::Path;
@@ -22,6 +23,12 @@ pub enum Outcome {
     },
     /// It was dropped.
     Dropped(Drop),
+    /// It takes the place of the held packet with this number, which is dropped. The caller must
+    /// exchange the two.
+    Replaces {
+        /// The number of the older packet.
+        id: u32,
+    },
 }
 
 /// The properties of a packet that a link needs to know.
@@ -37,6 +44,10 @@ pub struct Arriving {
     pub ecn: u8,
     /// Whether the packet's IPv4 header has options.
     pub ip_options: bool,
+    /// Whether the packet opens a connection.
+    pub opens: bool,
+    /// The packet's acknowledgement.
+    pub acked: Option<Acked>,
 }
 
 /// A packet that crosses the link.
@@ -48,6 +59,8 @@ pub struct Carried {
     pub due_ns: u64,
     /// When the copy is due at the far end, if the packet was duplicated.
     pub copy_due_ns: Option<u64>,
+    /// Whether the link damaged the packet, and whether it damaged the copy.
+    pub damaged: (bool, bool),
     /// Whether the link marked the packet CE.
     pub mark: bool,
 }
@@ -132,15 +145,21 @@ impl Direction {
         self.link.ecn
     }
 
+    /// The largest packet that the link takes.
+    #[must_use]
+    pub fn mtu(&self) -> Option<Mtu> {
+        self.link.mtu
+    }
+
     /// Counts a packet that the link drops before the packet reaches the queue.
     pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) -> Outcome {
         self.link.refuse(ip_bytes, reason);
         Outcome::Dropped(reason)
     }
 
-    /// Offers a packet to the link. `now_ns` must not decrease from call to call. After the result
-    /// [`Outcome::Held`], the caller must call [`Self::turn`] immediately, and then at each time
-    /// [`Self::turn_ns`] before it offers the next packet.
+    /// Offers a packet to the link. `now_ns` must not decrease from call to call. The caller must then
+    /// call [`Self::turn`] at each time [`Self::turn_ns`], which may be now, before it offers the next
+    /// packet.
     pub fn offer(&mut self, now_ns: u64, packet: &Arriving) -> Outcome {
         let offered = Offered {
             id: packet.id,
@@ -149,25 +168,28 @@ impl Direction {
             ip_id: 0,
             flow: packet.flow,
             route: packet.flow,
-            to: 0,
-            opens: false,
+            to: packet.flow,
+            opens: packet.opens,
             ip_options: packet.ip_options,
             carried: 0,
             headers: None,
+            acked: packet.acked,
         };
         self.last_ns = now_ns;
-        let outcome = match self.link.offer(now_ns, offered, &mut self.tables) {
+        let offer = self.link.offer(now_ns, offered, &mut self.tables);
+        if self.link.thins() || matches!(offer, Offer::Held { .. }) {
+            self.turn_ns = Some(now_ns);
+        }
+        let outcome = match offer {
             Offer::Dropped(reason) => return Outcome::Dropped(reason),
-            Offer::Held { mark, .. } => {
-                self.turn_ns.get_or_insert(now_ns);
-                Outcome::Held { mark }
-            }
+            Offer::Held { mark, .. } => Outcome::Held { mark },
+            Offer::Replaces { id } => Outcome::Replaces { id },
             Offer::Accepted {
                 depart_ns,
                 arrive_ns,
                 mark,
                 ..
-            } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
+            } => Outcome::Carried(self.carried(packet.ip_bytes, (depart_ns, arrive_ns), mark)),
         };
         // clear the trace's table of full queues: the log shows the same, and the table would only
         // grow
@@ -177,17 +199,25 @@ impl Direction {
         outcome
     }
 
-    fn carried(&mut self, depart_ns: u64, arrive_ns: u64, mark: bool) -> Carried {
+    fn carried(
+        &mut self,
+        ip_bytes: u32,
+        (depart_ns, arrive_ns): (u64, u64),
+        mark: bool,
+    ) -> Carried {
         let mut carried = Carried {
             depart_ns,
             due_ns: arrive_ns,
             copy_due_ns: None,
+            damaged: (false, false),
             mark,
         };
         if self.link.disturbs() {
-            let arrivals = self.link.disturb(arrive_ns);
-            carried.due_ns = arrivals.arrive_ns;
-            carried.copy_due_ns = arrivals.copy_arrive_ns;
+            let arrivals = self.link.disturb(arrive_ns, ip_bytes);
+            carried.due_ns = arrivals.packet.at_ns;
+            carried.copy_due_ns = arrivals.copy.map(|copy| copy.at_ns);
+            let copy_damaged = arrivals.copy.is_some_and(|copy| copy.damaged);
+            carried.damaged = (arrivals.packet.damaged, copy_damaged);
         }
         carried
     }
@@ -207,16 +237,17 @@ impl Direction {
             match self.link.take(at_ns, &mut self.tables) {
                 Turn::Sent {
                     id,
+                    ip_bytes,
                     depart_ns,
                     arrive_ns,
                     mark,
                 } => {
-                    let carried = self.carried(depart_ns, arrive_ns, mark);
+                    let carried = self.carried(ip_bytes, (depart_ns, arrive_ns), mark);
                     return Some((id, Outcome::Carried(carried)));
                 }
                 Turn::Dropped { id, reason } => return Some((id, Outcome::Dropped(reason))),
                 Turn::At(next_ns) => self.turn_ns = Some(next_ns),
-                Turn::Over => self.turn_ns = None,
+                Turn::Over => self.turn_ns = self.link.turn_ns(at_ns),
             }
         }
         None

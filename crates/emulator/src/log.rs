@@ -78,8 +78,8 @@ row! {
     /// When the packet was offered to the link; for a host's answer, when the packet that it
     /// answers was due; at a further link of a route, when the link before it delivered the packet.
     arrived_ns: u64,
-    /// When the packet's last bit left the queue, or when a queue dropped it at its head; 0 if
-    /// dropped on arrival.
+    /// When the packet's last bit left the queue, when a queue dropped it at its head, or when a
+    /// newer ACK took its place; 0 if dropped on arrival.
     departed_ns: u64,
     /// When the packet was due at the far end of the link; 0: it was dropped.
     due_ns: u64,
@@ -104,11 +104,13 @@ row! {
     /// Number of the link. Of a pair of links, 0 is forward (left to right), and 1 is reverse.
     link: u8,
     /// What happened: 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
-    /// that asked for ECN, 6 the policer.
+    /// that asked for ECN, 6 the policer, 7 an ACK that a newer one replaced, 8 larger than the
+    /// link's MTU.
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,
-    /// Bit 0: marked CE; bit 1: this is the copy of a duplicated packet.
+    /// Bit 0: marked CE; bit 1: this is the copy of a duplicated packet; bit 2: the link damaged the
+    /// packet.
     flags: u8,
     /// Number of the packet, counted over all hosts. It is the same at all links of a route. A copy
     /// has the number of its original.

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use headway_sim::net::packet::Acked;
 use headway_wire::checksum;
 use headway_wire::ipv4::{Ecn, Ipv4View, FIXED_BYTES};
 use headway_wire::TcpFlags;
@@ -16,12 +17,18 @@ pub(crate) struct Header {
     pub ecn: u8,
     /// Whether the IPv4 header has options.
     pub ip_options: bool,
+    /// Whether routers must not fragment the packet.
+    pub dont_fragment: bool,
+    /// Whether the packet is a TCP SYN, with or without ACK.
+    pub opens: bool,
     /// Whether the packet is a TCP SYN that requests ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
     /// Whether the packet is a TCP segment.
     pub is_tcp: bool,
     /// Whether the packet is a TCP segment that has only an acknowledgement.
     pub is_ack: bool,
+    /// The acknowledgement of a TCP segment; None if the packet has none.
+    pub acked: Option<Acked>,
     /// Port of the sender; 0 if the packet is neither TCP nor UDP.
     pub source_port: u16,
     /// Port of the receiver; 0 if the packet is neither TCP nor UDP.
@@ -46,15 +53,21 @@ impl Header {
                 0
             }
         };
+        let segment = Some(payload).filter(|_| has_ports && protocol == TCP);
+        let flags = segment.and_then(|segment| segment.get(13));
+        let ip_options = ip.header_len_bytes() > FIXED_BYTES;
         Some(Header {
             source: ip.source(),
             destination: ip.destination(),
             protocol,
             ecn: bytes[1] & 3,
-            ip_options: ip.header_len_bytes() > FIXED_BYTES,
-            asks_ecn: has_ports && protocol == TCP && payload.get(13).is_some_and(asks_ecn),
+            ip_options,
+            dont_fragment: ip.dont_fragment(),
+            opens: flags.is_some_and(|flags| u16::from(*flags) & TcpFlags::SYN.bits() != 0),
+            asks_ecn: flags.is_some_and(asks_ecn),
             is_tcp: protocol == TCP,
-            is_ack: has_ports && protocol == TCP && is_ack(payload),
+            is_ack: segment.is_some_and(is_ack),
+            acked: segment.and_then(|segment| acked(segment, ip_options)),
             source_port: port(0),
             destination_port: port(2),
         })
@@ -68,6 +81,38 @@ fn is_ack(segment: &[u8]) -> bool {
     };
     let others = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST | TcpFlags::PSH | TcpFlags::URG;
     segment.len() == usize::from(header_words >> 4) * 4 && u16::from(*flags) & others.bits() == 0
+}
+
+/// The acknowledgement of a TCP segment. It is pure if the segment has nothing else; its only option
+/// may be timestamps.
+fn acked(segment: &[u8], ip_options: bool) -> Option<Acked> {
+    let &[offset, flags] = segment.get(12..14)? else {
+        return None;
+    };
+    let only_timestamps = segment.get(20..).is_some_and(has_only_timestamps);
+    if u16::from(flags) & TcpFlags::ACK.bits() == 0 {
+        return None;
+    }
+    let ecn = TcpFlags::ECE | TcpFlags::CWR;
+    Some(Acked {
+        number: u32::from_be_bytes(segment[8..12].try_into().ok()?),
+        // the lowest bit of the other byte is the third flag of Accurate ECN (RFC 9768)
+        ecn_flags: flags & ecn.bits() as u8 | offset & 1,
+        is_pure: !ip_options && is_ack(segment) && only_timestamps,
+    })
+}
+
+/// Whether TCP options contain nothing but timestamps and padding.
+fn has_only_timestamps(mut options: &[u8]) -> bool {
+    const TIMESTAMPS: usize = 10;
+    loop {
+        options = match options {
+            [] | [0, ..] => return true,
+            [1, rest @ ..] => rest,
+            [8, 10, ..] if options.len() >= TIMESTAMPS => &options[TIMESTAMPS..],
+            _ => return false,
+        };
+    }
 }
 
 /// Whether the flags are SYN, ECE and CWR without ACK.
@@ -151,6 +196,40 @@ mod tests {
             (0x1234, 0x5678)
         );
         assert_eq!((header.protocol, header.ecn), (UDP, 1));
+    }
+
+    #[test]
+    fn an_ack_is_pure_if_its_only_option_is_timestamps() {
+        let plain = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let with = |options: &[u8], flags: u8, data: usize| {
+            let mut bytes = udp_packet();
+            bytes.resize(20, 0);
+            bytes.extend([
+                0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, flags, 0, 9, 0, 0, 0, 0,
+            ]);
+            bytes[32] = (5 + options.len() as u8 / 4) << 4;
+            bytes.extend(options);
+            bytes.resize(bytes.len() + data, 0);
+            (bytes[3], bytes[9]) = (bytes.len() as u8, TCP);
+            Header::parse(&bytes).unwrap().acked
+        };
+        let acked = |ecn_flags, is_pure| {
+            Some(Acked {
+                number: 4,
+                ecn_flags,
+                is_pure,
+            })
+        };
+        assert_eq!(with(&plain, 0x10, 0), acked(0, true));
+        assert_eq!(with(&[], 0x10, 0), acked(0, true));
+        assert_eq!(with(&plain, 0x50, 0), acked(0x40, true));
+        assert_eq!(with(&plain, 0x10, 1), acked(0, false));
+        assert_eq!(with(&sack, 0x10, 0), acked(0, false));
+        for flags in [0x11, 0x12, 0x14, 0x18] {
+            assert_eq!(with(&plain, flags, 0), acked(0, false), "{flags:#x}");
+        }
+        assert_eq!(with(&plain, 0x02, 0), None);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use headway_algorithms::QueueInstance;
 use headway_emulator::{Arriving, Carried, Config, Direction, Host, Outcome, Path, VaryFile};
-use headway_sim::net::link::{Drop, Link, Offer, Offered};
+use headway_sim::net::link::{Arrivals, Drop, Link, Offer, Offered};
+use headway_sim::net::packet::Acked;
 use headway_sim::scenario::LinkSpec;
 use headway_sim::trace::record::Tables;
 
@@ -30,6 +31,7 @@ fn offer(d: &mut Direction, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: boo
         ip_bytes,
         ecn,
         ip_options,
+        ..Arriving::default()
     };
     d.offer(now_ns, &packet)
 }
@@ -94,7 +96,7 @@ fn red_drops_early_and_marks_ecn_capable_packets() {
                 assert_eq!(reason, Drop::Early);
                 drops += 1;
             }
-            Outcome::Held { .. } => panic!("red decides when packets join"),
+            other => panic!("red decides when packets join: {other:?}"),
         }
     }
     assert!(marks > 10, "{marks}");
@@ -127,6 +129,7 @@ fn effects_are_those_of_the_simulators_link() {
         "burst_loss": {"to_bad": 0.02, "to_good": 0.3},
         "policer": {"rate_bps": 30000000, "burst_bytes": 20000, "mark": true},
         "shaper": {"rate_bps": 20000000, "burst_bytes": 6000}, "duplicate": 0.05,
+        "corruption": {"bit": 1e-5},
         "vary": {"kind": "schedule", "steps": [[0, 50000000, 20000000], [700000000, 50000000,
             20000000, {"jitter": {"spread_ns": 9000000}, "policer": "off", "burst_loss": "off",
             "shaper": {"rate_bps": 25000000, "burst_bytes": 9000}}],
@@ -137,7 +140,7 @@ fn effects_are_those_of_the_simulators_link() {
     let queue = |view: &_| QueueInstance::new("drop-tail", &[], view);
     let mut simulated = Link::new(&link(json), queue, 0, 1, false).unwrap();
     let mut tables = Tables::default();
-    let mut seen = [0; 5];
+    let mut seen = [0; 6];
     for packet in 0..5000u64 {
         // pauses let the buckets fill
         let now_ns = packet * 300_000 + packet / 100 * 20 * MS;
@@ -154,21 +157,25 @@ fn effects_are_those_of_the_simulators_link() {
             ip_options: false,
             carried: 0,
             headers: None,
+            acked: None,
         };
         let expected = match simulated.offer(now_ns, offered, &mut tables) {
             Offer::Dropped(reason) => Outcome::Dropped(reason),
-            Offer::Held { .. } => panic!("drop-tail decides when packets join"),
+            Offer::Held { .. } | Offer::Replaces { .. } => {
+                panic!("drop-tail decides when packets join")
+            }
             Offer::Accepted {
                 depart_ns,
                 arrive_ns,
                 mark,
                 ..
             } => {
-                let arrivals = simulated.disturb(arrive_ns);
+                let Arrivals { packet, copy } = simulated.disturb(arrive_ns, 1500);
                 Outcome::Carried(Carried {
                     depart_ns,
-                    due_ns: arrivals.arrive_ns,
-                    copy_due_ns: arrivals.copy_arrive_ns,
+                    due_ns: packet.at_ns,
+                    copy_due_ns: copy.map(|copy| copy.at_ns),
+                    damaged: (packet.damaged, copy.is_some_and(|copy| copy.damaged)),
                     mark,
                 })
             }
@@ -179,7 +186,8 @@ fn effects_are_those_of_the_simulators_link() {
             Outcome::Dropped(Drop::Loss) => 1,
             Outcome::Dropped(Drop::Policed) => 2,
             Outcome::Carried(Carried { mark: true, .. }) => 3,
-            _ => 4,
+            Outcome::Carried(Carried { damaged, .. }) if damaged.0 => 4,
+            _ => 5,
         }] += 1;
     }
     assert!(seen.iter().all(|&n| n > 5), "{seen:?}");
@@ -410,4 +418,88 @@ fn a_schedule_can_be_restarted() {
     let mut due_ms = |now_ms: u64| carried(offer(&mut d, now_ms * MS, 1500, 0, false)).due_ns / MS;
     // before time 0 a trace delivers nothing, so the first packets are due after its start
     assert_eq!([due_ms(50), due_ms(100), due_ms(100)], [103, 103, 110]);
+}
+
+/// A pure ACK of 52 bytes with this number.
+fn ack(id: u32, number: u32) -> Arriving {
+    Arriving {
+        id,
+        flow: 1,
+        ip_bytes: 52,
+        acked: Some(Acked {
+            number,
+            ecn_flags: 0,
+            is_pure: true,
+        }),
+        ..Arriving::default()
+    }
+}
+
+#[test]
+fn a_newer_ack_takes_the_place_of_one_that_waits() {
+    // 52 bytes take 52 ms
+    let mut d = direction(
+        r#"{"rate_bps": 8000, "ack_thinning": {"filter": true}}"#,
+        None,
+    );
+    for (id, number) in [(0, 100), (1, 200)] {
+        assert_eq!(d.offer(0, &ack(id, number)), Outcome::Held { mark: false });
+        turns(&mut d, 0);
+    }
+    // packet 1 waits; 2 and 3 take its place one after the other
+    for (id, number) in [(2, 300), (3, 400)] {
+        let outcome = d.offer(10 * MS, &ack(id, number));
+        assert_eq!(outcome, Outcome::Replaces { id: 1 });
+        assert!(turns(&mut d, 10 * MS).is_empty());
+        assert_eq!(d.queue(), (104, 2));
+    }
+    let [(1, sent)] = turns(&mut d, 60 * MS)[..] else {
+        panic!("one packet waits");
+    };
+    assert_eq!(carried(sent).depart_ns, 104 * MS);
+    // it is in transmission, so the next one waits behind it
+    assert_eq!(
+        d.offer(60 * MS, &ack(4, 500)),
+        Outcome::Held { mark: false }
+    );
+    let summary = d.summary(200 * MS);
+    assert_eq!((summary.arrived_pkts, summary.dropped_pkts), (5, 2));
+}
+
+#[test]
+fn held_acks_go_on_at_their_time_however_late_the_calls_are() {
+    let thinning = r#""ack_thinning": {"keep_one_of": 3, "interval_ns": 5000000}"#;
+    let mut d = direction(&format!(r#"{{"rate_bps": 1000000000, {thinning}}}"#), None);
+    assert_eq!(d.offer(0, &ack(0, 100)), Outcome::Held { mark: false });
+    assert_eq!(turns(&mut d, 0).len(), 1, "the first ACK passes");
+    assert_eq!(d.offer(MS, &ack(1, 200)), Outcome::Held { mark: false });
+    assert!(turns(&mut d, MS).is_empty());
+    assert_eq!(d.turn_ns(), Some(6 * MS));
+    // a packet of another connection does not change that
+    let other = Arriving {
+        flow: 2,
+        ..ack(2, 900)
+    };
+    assert_eq!(d.offer(2 * MS, &other), Outcome::Held { mark: false });
+    assert_eq!(turns(&mut d, 2 * MS).len(), 1);
+    assert_eq!(d.turn_ns(), Some(6 * MS));
+    let late = turns(&mut d, 40 * MS);
+    let times: Vec<_> = late
+        .iter()
+        .map(|(id, o)| (*id, carried(*o).due_ns))
+        .collect();
+    assert_eq!(times, [(1, 6 * MS + 416)]);
+    // the third of three goes on at once, in the place of the first
+    assert_eq!(
+        d.offer(50 * MS, &ack(3, 300)),
+        Outcome::Held { mark: false }
+    );
+    for (id, number) in [(4, 400), (5, 500)] {
+        assert!(turns(&mut d, 51 * MS).is_empty());
+        let outcome = d.offer(51 * MS, &ack(id, number));
+        assert_eq!(outcome, Outcome::Replaces { id: 3 });
+    }
+    let sent: Vec<_> = turns(&mut d, 51 * MS).iter().map(|(id, _)| *id).collect();
+    assert_eq!(sent, [3]);
+    assert_eq!(d.turn_ns(), None);
 }

@@ -304,6 +304,69 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
     assert!(arrived[3].1 - arrived[2].1 >= 12_000, "{arrived:?}");
 }
 
+/// The number of TCP segments with a wrong checksum that this thread's namespace has received.
+fn wrong_checksums() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    let (_, value) = pairs.find(|(name, _)| *name == "InCsumErrors").unwrap();
+    value.parse().unwrap()
+}
+
+#[test]
+fn the_kernel_drops_every_packet_that_the_link_damages() {
+    need!(missing());
+    let file = std::env::temp_dir().join(format!("headway-damage-{}.log", std::process::id()));
+    let link = r#"{"rate_bps": 5000000, "delay_ns": 5000000, "corruption": {"packet": 0.05}}"#;
+    let pair = Pair::new(link, |config| config.log = Some(file.clone()));
+    let received = pair.bulk(2);
+    let dropped = [&pair.left, &pair.right].map(|host| host.spawn(wrong_checksums).join().unwrap());
+    pair.stop();
+    let rows = read_log(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let damaged = |link: u8| {
+        let rows = rows
+            .iter()
+            .filter(|row| row.link == link && row.flags & 4 != 0);
+        rows.filter(|row| row.delivered_ns > 0).count() as u64
+    };
+    say(&format!(
+        "damaged: {} there, {} back",
+        damaged(0),
+        damaged(1)
+    ));
+    assert!(received > 100_000, "{received}");
+    assert!(damaged(0) > 5 && damaged(1) > 0);
+    assert_eq!(dropped, [damaged(1), damaged(0)]);
+}
+
+#[test]
+fn a_host_learns_the_links_mtu_from_the_emulator() {
+    need!(missing());
+    let file = std::env::temp_dir().join(format!("headway-mtu-{}.log", std::process::id()));
+    let link = r#"{"rate_bps": 5000000, "delay_ns": 20000000, "mtu": {"size_bytes": 1400}}"#;
+    let pair = Pair::new(link, |config| config.log = Some(file.clone()));
+    let received = pair.bulk(2);
+    pair.stop();
+    let rows = read_log(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let data: Vec<_> = rows
+        .iter()
+        .filter(|row| row.link == 0 && row.ip_bytes > 100)
+        .collect();
+    let (large, small): (Vec<&Row>, Vec<&Row>) = data.iter().partition(|row| row.ip_bytes > 1400);
+    assert_eq!(large.len(), 10, "the initial window");
+    assert!(large
+        .iter()
+        .all(|row| row.outcome == 8 && row.delivered_ns == 0));
+    // the message makes the host send again at once, as of the time of the first large packet
+    let first_ns = small.iter().map(|row| row.arrived_ns).min().unwrap();
+    assert!(first_ns - large[0].arrived_ns < 1_000_000, "{first_ns}");
+    assert!(small.iter().all(|row| row.ip_bytes <= 1400));
+    assert!(received > 800_000, "{received}");
+}
+
 #[test]
 fn packets_to_unknown_addresses_are_counted() {
     need!(missing());

@@ -38,9 +38,18 @@ pub const SOCKET_OPTION_BYTES: (u64, u64) = (BUFFER_BYTES.0 / 2, BUFFER_BYTES.1 
 pub const MIN_WINDOW_BYTES: u64 = 2920;
 /// Largest number of characters in a name.
 pub const MAX_NAME_CHARS: usize = 200;
-/// Largest spread of a link's delay variation, and longest time between its frames: ten minutes.
+/// Largest spread of a link's delay variation, and longest time between its frames and for which it
+/// holds ACKs: ten minutes.
 pub const MAX_JITTER_NS: u64 = 600_000_000_000;
 /// Largest number of values in a table of delay variation, as in netem.
 pub const JITTER_TABLE_VALUES: usize = 16_384;
 /// Smallest bucket of a policer or shaper: a full packet, which otherwise never passes.
 pub const MIN_BURST_BYTES: u64 = 1500;
+/// Smallest and largest MTU of a link. Below 552 bytes Linux fragments packets instead of making them
+/// smaller (net.ipv4.route.min_pmtu), and hosts send no packet above the largest size.
+pub const LINK_MTU_BYTES: (u64, u64) = (576, 1500);
+/// Smallest and largest number of ACKs of which a link that thins them keeps one.
+pub const THINNED_ACKS: (u64, u64) = (2, 1000);
+/// How long a link that thins ACKs holds one by default: a few times the gap between the ACKs of a
+/// busy download.
+pub const ACK_INTERVAL_NS: u64 = 5_000_000;

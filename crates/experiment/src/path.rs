@@ -28,9 +28,23 @@ pub struct Crossed {
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay_ns: u64,
+    /// Rate and size of the token bucket of the link's shaper.
+    pub shaper: Option<(u64, u64)>,
 }
 
 impl Crossed {
+    /// Time to send packets that have `all_bytes` together and wait for the link, the last of which
+    /// has `last_bytes`. A shaper sends as much as its bucket has at the link's rate.
+    fn sending_ns(self, all_bytes: u64, last_bytes: u64) -> u128 {
+        let wire_ns = self.transmission_ns(all_bytes);
+        let Some((rate_bps, burst_bytes)) = self.shaper else {
+            return wire_ns;
+        };
+        let missing = u128::from(all_bytes.saturating_sub(burst_bytes)) * NANOBITS_PER_BYTE;
+        let tokens_ns = missing.div_ceil(u128::from(rate_bps));
+        wire_ns.max(tokens_ns + self.transmission_ns(last_bytes))
+    }
+
     fn transmission_ns(self, ip_bytes: u64) -> u128 {
         (u128::from(ip_bytes) * NANOBITS_PER_BYTE).div_ceil(u128::from(self.rate_bps))
     }
@@ -55,7 +69,8 @@ pub struct PacketSizes {
 /// handshake (SYN and SYN-ACK), then all data packets back to back, as if no window limited the
 /// sender. Links store and forward whole packets. The slowest link therefore needs the time of all
 /// packets, each link before it the time of the first packet, and each link behind it the time of
-/// the last packet. A transfer cannot be faster.
+/// the last packet. The bucket of a shaper is full when the data arrives. A transfer cannot be
+/// faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdealPath {
     sizes: PacketSizes,
@@ -63,8 +78,6 @@ pub struct IdealPath {
     fixed_ns: u128,
     /// The links to the receiver, with the hosts' access links.
     there: Vec<Crossed>,
-    /// Index of the slowest of them, the first one of several.
-    slowest: usize,
 }
 
 impl IdealPath {
@@ -74,7 +87,7 @@ impl IdealPath {
     /// If there is no link to the receiver.
     #[must_use]
     pub fn new(there: Vec<Crossed>, back: &[Crossed], sizes: PacketSizes) -> IdealPath {
-        let slowest = (0..there.len()).min_by_key(|&at| there[at].rate_bps);
+        assert!(!there.is_empty(), "a link");
         let handshake = there.iter().chain(back);
         let handshake_ns: u128 = handshake
             .map(|link| link.crossing_ns(sizes.syn_bytes))
@@ -83,7 +96,6 @@ impl IdealPath {
         IdealPath {
             sizes,
             fixed_ns: handshake_ns + delay_ns,
-            slowest: slowest.expect("a link"),
             there,
         }
     }
@@ -99,7 +111,9 @@ impl IdealPath {
         let pkts = bytes.div_ceil(payload_bytes).max(1);
         let last_bytes = bytes - (pkts - 1) * payload_bytes + header_bytes;
         let first_bytes = bytes.min(payload_bytes) + header_bytes;
-        let (before, rest) = self.there.split_at(self.slowest);
+        let all_bytes = bytes + pkts * header_bytes;
+        let (slowest, sending_ns) = self.slowest(all_bytes, last_bytes);
+        let (before, rest) = self.there.split_at(slowest);
         let before_ns: u128 = before
             .iter()
             .map(|link| link.transmission_ns(first_bytes))
@@ -108,8 +122,19 @@ impl IdealPath {
             .iter()
             .map(|link| link.transmission_ns(last_bytes))
             .sum();
-        let all_ns = rest[0].transmission_ns(bytes + pkts * header_bytes);
-        let sum_ns = self.fixed_ns + before_ns + all_ns + behind_ns;
+        let sum_ns = self.fixed_ns + before_ns + sending_ns + behind_ns;
         u64::try_from(sum_ns).unwrap_or(u64::MAX)
+    }
+
+    /// Index of the slowest link, the first one of several, and its time to send all packets.
+    fn slowest(&self, all_bytes: u64, last_bytes: u64) -> (usize, u128) {
+        let mut slowest = (0, 0);
+        for (at, link) in self.there.iter().enumerate() {
+            let sending_ns = link.sending_ns(all_bytes, last_bytes);
+            if sending_ns > slowest.1 {
+                slowest = (at, sending_ns);
+            }
+        }
+        slowest
     }
 }

@@ -136,7 +136,11 @@ const SIZES: PacketSizes = PacketSizes {
 };
 
 fn crossed(rate_bps: u64, delay_ns: u64) -> Crossed {
-    Crossed { rate_bps, delay_ns }
+    Crossed {
+        rate_bps,
+        delay_ns,
+        shaper: None,
+    }
 }
 
 #[test]
@@ -153,6 +157,29 @@ fn an_ideal_transfer_takes_the_handshake_and_the_time_of_its_packets_on_the_slow
     assert_eq!(
         path.completion_ns(2 * 1448 + 100),
         handshake_ns + 52_000 + data_ns
+    );
+}
+
+#[test]
+fn a_shaper_sends_its_burst_at_the_links_rate_and_the_rest_at_its_own() {
+    // 8 ns and 80 ns per byte; the bucket has room for ten packets and gives 800 ns per byte
+    let (fast, slow) = (crossed(1_000_000_000, 0), crossed(100_000_000, 0));
+    let shaped = Crossed {
+        shaper: Some((10_000_000, 15_000)),
+        ..fast
+    };
+    let of = |there: Vec<Crossed>| IdealPath::new(there, &[fast], SIZES);
+    let path = of(vec![fast, shaped, slow]);
+    let handshake_ns = (3 * 8 + 80) * 60;
+    let pkts = |n: u64| path.completion_ns(n * 1448) - handshake_ns;
+    // the burst is larger than this transfer, which the last link delays most
+    assert_eq!(pkts(10), 2 * 8 * 1500 + 80 * 15_000);
+    // of 100 packets, the shaper delays the last one by the tokens of 90
+    assert_eq!(pkts(100), 8 * 1500 + 800 * 135_000 + 8 * 1500 + 80 * 1500);
+    // without the shaper the transfer would take the last link's time
+    assert_eq!(
+        of(vec![fast, fast, slow]).completion_ns(144_800) - handshake_ns,
+        2 * 8 * 1500 + 80 * 150_000
     );
 }
 

@@ -564,6 +564,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MIN_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.0),
         ("MAX_SOCKET_OPTION_BYTES", limits::SOCKET_OPTION_BYTES.1),
         ("MAX_NAME_CHARS", limits::MAX_NAME_CHARS as u64),
+        ("ACK_INTERVAL_NS", limits::ACK_INTERVAL_NS),
         ("REAL_TIME_MAX_BPS", testbed::REAL_TIME_MAX_BPS),
     ] {
         module.add(name, value)?;

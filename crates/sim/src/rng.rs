@@ -28,6 +28,8 @@ pub enum Purpose {
     BurstLoss = 9,
     /// Sizes of an application's transfers.
     Sizes = 10,
+    /// Damage to the packets of a link.
+    Corruption = 11,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.

@@ -15,6 +15,7 @@ mod ecn;
 mod effects;
 mod exchanges;
 mod fair_queue;
+mod faults;
 mod frto;
 mod fuzz_scenario;
 mod links;

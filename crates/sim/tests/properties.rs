@@ -7,6 +7,7 @@
 use crate::cases::cases;
 use crate::common::{segments, text, Reassembly, MS, SECOND};
 use headway_algorithms::{choices, controls, startups};
+use headway_sim::net::link::Drop;
 use headway_sim::{Scenario, World};
 use headway_wire::TcpFlags;
 use proptest::collection::vec;
@@ -49,7 +50,7 @@ fn link() -> impl Strategy<Value = Value> {
         queue(),
         chance(0.3),
         chance(0.3),
-        (chance(0.5), 0..150 * MS),
+        (chance(0.5), 0..150 * MS, faults()),
         (
             router(),
             prop::bool::weighted(0.1),
@@ -64,10 +65,11 @@ fn link() -> impl Strategy<Value = Value> {
                 mut queue,
                 loss,
                 duplicate,
-                (reorder, late),
+                (reorder, late, faults),
                 (router, strict, effects, changed),
             )| {
                 let link = queue.as_object_mut().expect("an object");
+                link.extend(faults.as_object().expect("an object").clone());
                 link.extend(effects.as_object().expect("an object").clone());
                 link.insert("rate_bps".into(), json!(rate));
                 link.insert("delay_ns".into(), json!(delay));
@@ -107,6 +109,19 @@ fn effects() -> impl Strategy<Value = Value> {
         |(interval, packets)| json!({"aggregation": {"interval_ns": interval, "packets": packets}}),
     );
     prop_oneof![6 => Just(json!({})), 1 => jitter, 1 => burst, 1 => bucket, 1 => frames]
+}
+
+/// Faults of a link, which do not change during a run; most links have none.
+fn faults() -> impl Strategy<Value = Value> {
+    let thinning = prop_oneof![
+        Just(json!({"filter": true})),
+        (2u32..9, 1..20 * MS).prop_map(|(acks, interval)| json!({"keep_one_of": acks,
+            "interval_ns": interval})),
+    ];
+    let thinning = thinning.prop_map(|thinning| json!({"ack_thinning": thinning}));
+    let corruption = (1e-7..1e-5).prop_map(|bit| json!({"corruption": {"bit": bit}}));
+    let mtu = (576u32..1500).prop_map(|bytes| json!({"mtu": {"size_bytes": bytes}}));
+    prop_oneof![6 => Just(json!({})), 2 => thinning, 1 => corruption, 1 => mtu]
 }
 
 /// Steps at which a link that has `effects` has others instead, and later its own again.
@@ -411,9 +426,12 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
     for row in 0..links.link.len() {
         let (sent, dropped) = (links.sent_pkts[row], links.dropped_pkts[row]);
         prop_assert_eq!(links.arrived_pkts[row], sent + dropped);
-        let of_link = |l: &&u32| **l == links.link[row];
-        let dropped_rows = tables.drops.link.iter().filter(of_link).count() as u64;
-        prop_assert_eq!(dropped_rows, dropped);
+        let rows = tables.drops.link.iter().zip(&tables.drops.reason);
+        // the link carried damaged packets
+        let of_link = |(&link, &reason): &(&u32, &u8)| {
+            link == links.link[row] && reason != Drop::Corrupt as u8
+        };
+        prop_assert_eq!(rows.filter(of_link).count() as u64, dropped);
     }
     for (link, _) in outcome.summary.links.iter().enumerate() {
         let queue = &tables.queue;

@@ -10,6 +10,8 @@ const HEADER: &str = "IPv4";
 
 /// Size of the header without options, in bytes.
 pub const FIXED_BYTES: usize = 20;
+/// The protocol number of ICMP.
+pub const PROTOCOL_ICMP: u8 = 1;
 /// The protocol number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;
 /// The protocol number of UDP.

@@ -1,4 +1,4 @@
-//! Wire formats: IPv4, TCP, UDP, their options, and pcapng files.
+//! Wire formats: IPv4, TCP, UDP, their options, an ICMP message, and pcapng files.
 //!
 //! Every header has two types. A *view* (`Ipv4View`, `TcpView`, `UdpView`) checks the bytes once
 //! and then reads fields in place. A *value* (`Ipv4Repr`, `TcpRepr`, `UdpRepr`) is plain data that
@@ -17,6 +17,7 @@
 mod bytes;
 pub mod checksum;
 mod error;
+pub mod icmp;
 pub mod ipv4;
 pub mod ipv4_options;
 pub mod options;

@@ -88,6 +88,27 @@ def try_out(
             help="Send data packets in frames, one each TIME: 4ms:packets=32.",
         ),
     ] = None,
+    ack_thinning: Annotated[
+        str | None,
+        typer.Option(
+            metavar="filter|keep=1/N[:interval=TIME]",
+            help="Drop ACKs on the way back that newer ones make superfluous: filter.",
+        ),
+    ] = None,
+    corruption: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P|bit=P",
+            help="Damage data packets, so that receivers drop them: 0.1% or bit=1e-7.",
+        ),
+    ] = None,
+    mtu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE[:icmp=off]",
+            help="Largest packet of the link towards the receivers: 1400B.",
+        ),
+    ] = None,
     aqm: Annotated[
         str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
     ] = "drop-tail",
@@ -273,9 +294,10 @@ def try_out(
         else:
             _refuse_twice(given, topology)
             try_options = TryOptions(
-                rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation, aqm,
-                vary, quick_start, router or (), routers_at_arrival, hop or (), reverse, topology,
-                flows, control, voip, apart, duration, warmup, stack, sysctl or (), route or (),
+                rate, rtt, buffer, loss, jitter, burst_loss, policer, shaper, aggregation,
+                ack_thinning, corruption, mtu, aqm, vary, quick_start, router or (),
+                routers_at_arrival, hop or (), reverse, topology, flows, control, voip, apart,
+                duration, warmup, stack, sysctl or (), route or (),
             )  # fmt: skip
             base = try_experiment.from_options(try_options, seed, backend)
     if plot_transfers is not None and not any(isinstance(f.app, Transfers) for f in base.flows):
@@ -348,12 +370,13 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 _OF_TOPOLOGY = (
     "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
-    "aqm", "vary", "quick_start", "router", "routers_at_arrival", "hop", "reverse",
+    "ack_thinning", "corruption", "mtu", "aqm", "vary", "quick_start", "router",
+    "routers_at_arrival", "hop", "reverse",
 )  # fmt: skip
 """Options that each set a part of the topology."""
 _OF_ONE_LINK = (
     "rate", "rtt", "buffer", "loss", "jitter", "burst_loss", "policer", "shaper", "aggregation",
-    "vary",
+    "ack_thinning", "corruption", "mtu", "vary",
 )  # fmt: skip
 """Options that ``--hop`` replaces."""
 _PARTS = (

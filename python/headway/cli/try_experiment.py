@@ -50,6 +50,9 @@ class TryOptions:
     policer: str | None
     shaper: str | None
     aggregation: str | None
+    ack_thinning: str | None
+    corruption: str | None
+    mtu: str | None
     aqm: str
     vary: str | None
     quick_start: str | None
@@ -117,8 +120,11 @@ def _topology(try_options: TryOptions) -> object:
     if try_options.hops:
         return _chain(try_options)
     fields = _dumbbell(try_options)
-    if try_options.reverse is not None:
-        fields["reverse"] = _reverse(fields, try_options.reverse)
+    # ACKs are thinned on the way back
+    thinning, reverse = try_options.ack_thinning, try_options.reverse
+    given = [None if thinning is None else f"ack_thinning={thinning}", reverse]
+    if parts := [part for part in given if part is not None]:
+        fields["reverse"] = _reverse(fields, ",".join(parts))
     return fields
 
 
@@ -152,6 +158,8 @@ def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
         "policer": try_options.policer,
         "shaper": try_options.shaper,
         "aggregation": try_options.aggregation,
+        "corruption": try_options.corruption,
+        "mtu": try_options.mtu,
         "aqm": try_options.aqm,
         "vary": try_options.vary,
         "quick_start": try_options.quick_start,

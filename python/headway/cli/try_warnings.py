@@ -48,6 +48,7 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
         *_small_queues(experiment),
         *_several_protocols(experiment),
         *_overloads(experiment),
+        *_black_holes(experiment),
     ]
     flows_by_text: dict[str, list[str]] = {}
     tcp = [number for number, flow in enumerate(experiment.flows) if flow.is_tcp]
@@ -109,6 +110,21 @@ def _links_with_data(experiment: Experiment) -> Iterable[tuple[str, Link]]:
         yield f" of {name}", link
 
 
+def _black_holes(experiment: Experiment) -> Iterable[str]:
+    """Warn of links that drop full packets of TCP flows without telling the sender."""
+    crossed: set[int] = set()
+    for flow, (there, back) in zip(experiment.flows, experiment.all_routes(), strict=True):
+        if flow.is_tcp:
+            crossed.update(there, back)
+    for number, (name, link) in enumerate(named_links(experiment.topology).items()):
+        if link.mtu is not None and not link.mtu.icmp and number in crossed:
+            yield (
+                f"{name} drops packets above {format_size(link.mtu.size)} silently (icmp=off), and "
+                "hosts do not look for a smaller MTU themselves (tcp_mtu_probing 0), so TCP flows "
+                "with larger packets only time out"
+            )
+
+
 def _overloads(experiment: Experiment) -> Iterable[str]:
     """Warn of links to which endless transfers of several flows together offer too much."""
     offered_bps: dict[int, float] = {}
@@ -128,7 +144,7 @@ def _overloads(experiment: Experiment) -> Iterable[str]:
         for number in there:
             offered_bps[number] = offered_bps.get(number, 0.0) + own_bps
     for number, (name, link) in enumerate(zip(names, links, strict=True)):
-        load = offered_bps.get(number, 0.0) / link.rate
+        load = offered_bps.get(number, 0.0) / link.shaped_bps
         if load >= 1:
             yield (
                 f"{name}: transfers offer a load of {load:.3g}, so more and more of them are under "

@@ -24,7 +24,16 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
-from headway.experiment.effects import Aggregation, BurstLoss, Jitter, Policer, Shaper
+from headway.experiment.effects import (
+    AckThinning,
+    Aggregation,
+    BurstLoss,
+    Corruption,
+    Jitter,
+    Mtu,
+    Policer,
+    Shaper,
+)
 from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.network import (
@@ -46,6 +55,7 @@ __all__ = [
     "FLOW_OPTIONS",
     "KERNEL_OWN",
     "RECORDS",
+    "AckThinning",
     "Aggregation",
     "Aqm",
     "Bulk",
@@ -54,6 +64,7 @@ __all__ = [
     "Cbr",
     "Chain",
     "Control",
+    "Corruption",
     "Dumbbell",
     "Edge",
     "Exchanges",
@@ -64,6 +75,7 @@ __all__ = [
     "LeafSpine",
     "Link",
     "Mahimahi",
+    "Mtu",
     "Network",
     "Pages",
     "Pingpong",

@@ -1,4 +1,4 @@
-"""Effects of a link: delay variation, bursty loss, policer, shaper, frames.
+"""Effects of a link: jitter, bursty loss, policer, shaper, frames, thinned ACKs, errors, MTU.
 
 Each is written as text ("10ms:distribution=normal") or as fields. The engine checks them.
 """
@@ -18,6 +18,7 @@ from headway.engine import engine
 from headway.spec import (
     Given,
     Length,
+    MaybeLength,
     Probability,
     Rate,
     Size,
@@ -39,6 +40,7 @@ Distribution = Literal["uniform", "normal", "pareto"]
 if TYPE_CHECKING:
     JitterTable = Given[tuple[int, ...] | None, Sequence[int] | str | None]
     ProbabilityOrOne = Given[float, float | str]
+    MaybeProbability = Given[float | None, float | str | None]
 else:
 
     def _table(value):
@@ -48,6 +50,7 @@ else:
     ProbabilityOrOne = Annotated[
         float, BeforeValidator(lambda value: units.parse_probability(value, with_one=True))
     ]
+    MaybeProbability = Probability | None
 
 
 def jitter_table(name: str) -> tuple[int, ...]:
@@ -180,10 +183,58 @@ class Aggregation(Effect):
     packets: Annotated[int, Field(ge=1, lt=2**32)] | None = None
 
 
+class AckThinning(Effect):
+    """Drops pure ACKs that newer ones make superfluous; as text "filter", "keep=1/4:interval=5ms".
+
+    With ``filter`` a newer ACK takes the place of an older one of its connection that waits in the
+    queue. With ``keep`` the link holds a connection's ACKs until it has this number of them, at
+    most for ``interval`` (5 ms), and sends the newest. It drops only ACKs that acknowledge new
+    data: no duplicates, no window updates, none with SACK blocks or other ECN flags than the next.
+    """
+
+    effect = "ack_thinning"
+
+    filter: bool = False
+    keep: str | None = None
+    interval: MaybeLength = default(None)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest time in ns for which an ACK is held."""
+        return 0 if self.filter else self.interval or engine.ACK_INTERVAL_NS
+
+
+class Corruption(Effect):
+    """Bit errors, or as text: "0.1%" of the packets, "bit=1e-7" of the bits.
+
+    A damaged packet uses the capacity of the link and of those behind it. The checksum of its
+    receiver drops it. Either ``packet`` or ``bit`` is given.
+    """
+
+    effect = "corruption"
+
+    packet: MaybeProbability = default(None)
+    bit: MaybeProbability = default(None)
+
+
+class Mtu(Effect):
+    """The largest packet that the link takes, or as text: "1400B", "1400B:icmp=off".
+
+    A larger packet is dropped. With ``icmp``, its sender learns of it and sends smaller packets.
+    Without, it does not: such a path is a black hole for full packets. Hosts send packets of at
+    most 1500 B.
+    """
+
+    effect = "mtu"
+
+    size: Size
+    icmp: bool = True
+
+
 EFFECTS: Mapping[str, type[Effect]] = {
     each.effect: each for each in (Jitter, BurstLoss, Policer, Shaper, Aggregation)
 }
-"""The class of each effect, by the name of the link's field."""
+"""The class of each effect that steps of a link may change, by the name of the link's field."""
 
 
 def effect_of_fields(name: str, fields: Mapping[str, Any]) -> Effect:
@@ -197,6 +248,9 @@ def _unless_off(value: Any, handler: Callable[[Any], Any]) -> Any:
 
 
 if TYPE_CHECKING:
+    MaybeAckThinning = Given[AckThinning | None, AckThinning | dict[str, Any] | str | None]
+    MaybeCorruption = Given[Corruption | None, Corruption | dict[str, Any] | str | None]
+    MaybeMtu = Given[Mtu | None, Mtu | dict[str, Any] | str | None]
     MaybeAggregation = Given[Aggregation | None, Aggregation | dict[str, Any] | str | None]
     MaybeJitter = Given[Jitter | None, Jitter | dict[str, Any] | str | None]
     MaybeBurstLoss = Given[BurstLoss | None, BurstLoss | dict[str, Any] | str | None]
@@ -212,6 +266,7 @@ else:
     MaybeJitter, MaybeBurstLoss = Jitter | None, BurstLoss | None
     MaybePolicer, MaybeShaper = Policer | None, Shaper | None
     MaybeAggregation = Aggregation | None
+    MaybeAckThinning, MaybeCorruption, MaybeMtu = AckThinning | None, Corruption | None, Mtu | None
     _OR_OFF = (WrapValidator(_unless_off), WrapSerializer(_unless_off))
     SwitchedJitter = Annotated[MaybeJitter, *_OR_OFF]
     SwitchedBurstLoss = Annotated[MaybeBurstLoss, *_OR_OFF]

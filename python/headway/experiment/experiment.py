@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.apps import Exchanges, Pages, Sessions, Transfers, Vectors, Voip
+from headway.experiment.apps import Cbr, Exchanges, Pages, Sessions, Transfers, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.graph import Graph
 from headway.experiment.network import Topology, named_links, routes_of
@@ -29,7 +29,7 @@ from headway.spec import (
     shorten,
     within,
 )
-from headway.units import BITS_PER_BYTE, NS_PER_S, format_rate, format_time
+from headway.units import BITS_PER_BYTE, NS_PER_S, format_rate, format_size, format_time
 
 Record = Literal["flows", "queue", "udp", "drops", "controls"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
@@ -42,6 +42,8 @@ _MOST_NAMES = 200
 """Most names of links that an error lists."""
 WITHOUT_FRTO = "linux-2.6"
 """The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
+_REQUESTS = "quick-start"
+"""The startup that sends requests to routers in an IP option."""
 
 
 Settings = Given[dict[str, str], "Mapping[str, str | int]"]
@@ -145,6 +147,11 @@ class Experiment(Spec):
             self._check_buffer(link, base_rtt_ns, f" of {where}")
             self._check_service(link, where)
             engine.check_routers([router.name for router in link.all_routers()])
+            if link.mtu is not None and self._requests_rates:
+                raise ValueError(
+                    f"mtu: {where} has one; not with the startup {_REQUESTS}, whose hosts fix the "
+                    "MTU of their routes so that packets have room for requests"
+                )
         names = ("bottleneck", "hosts", *named) if graph.is_row else ("hosts", *named)
         if self.capture is not None and self.capture.link not in names:
             more = ", ..." if len(names) > _MOST_NAMES else ""
@@ -219,6 +226,7 @@ class Experiment(Spec):
             raise ValueError(f"{where}.{error}") from None
         there, back = ([links[link] for link in route] for route in routes)
         self._check_headers(where, flow, [*there, *back])
+        self._check_mtu(where, flow, there)
         # The latest start time that the flow can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
@@ -251,6 +259,16 @@ class Experiment(Spec):
                 except ValueError as error:
                     raise ValueError(f"{where}.{error}") from None
 
+    @staticmethod
+    def _check_mtu(where: str, flow: Flow, there: Sequence[Link]) -> None:
+        """Check that datagrams fit the links' MTU, because neither backend sends fragments."""
+        most = min((link.mtu.size for link in there if link.mtu is not None), default=None)
+        if most is not None and isinstance(flow.app, Cbr) and flow.app.packet > most:
+            raise ValueError(
+                f"{where}.app.packet: {format_size(flow.app.packet)} is not allowed; "
+                f"at most the MTU of its path, {format_size(most)}"
+            )
+
     def _check_many_connections(
         self, where: str, flow: Flow, routes: Sequence[Sequence[Link]]
     ) -> None:
@@ -281,6 +299,13 @@ class Experiment(Spec):
         return made
 
     @property
+    def _requests_rates(self) -> bool:
+        """Whether a flow's sender may send Quick-Start requests."""
+        controls = [flow.control for flow in self.flows]
+        controls += [flow.relay.control for flow in self.flows if flow.relay is not None]
+        return any(control is not None and control.startup == _REQUESTS for control in controls)
+
+    @property
     def base_rtt_ns(self) -> int:
         """Propagation delay in ns of a round trip over the path, without flows' extra delays."""
         return self.topology.graph().base_rtt_ns(self.topology.access_delay)
@@ -293,8 +318,8 @@ class Experiment(Spec):
         return routes_of(self.topology.graph(), self.flows[number], number, self.seed)
 
     def slowest_bps(self, links: Iterable[Link]) -> int:
-        """The rate in bit/s of the slowest of these links and the hosts' access links."""
-        return min(self.topology.access_rate, *(link.rate for link in links))
+        """The rate in bit/s of the slowest of these links, or shapers, and the access links."""
+        return min(self.topology.access_rate, *(link.shaped_bps for link in links))
 
     def all_routes(self) -> Iterator[tuple[list[int], list[int]]]:
         """The ``routes`` of all flows, in order. It finds the topology's graph only once."""

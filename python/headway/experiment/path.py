@@ -11,9 +11,12 @@ from headway import units
 from headway.engine import engine
 from headway.experiment.algorithms import Aqm, Router
 from headway.experiment.effects import (
+    MaybeAckThinning,
     MaybeAggregation,
     MaybeBurstLoss,
+    MaybeCorruption,
     MaybeJitter,
+    MaybeMtu,
     MaybePolicer,
     MaybeShaper,
 )
@@ -58,9 +61,10 @@ class Link(Spec):
     treatment of ECN before the queue: "keep", "bleach" (clears the two bits of IPv4) or "drop-syn"
     (drops SYNs that request it, as some middleboxes do).
 
-    ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper`` and ``aggregation``
-    (transmission in frames) are described by their classes in headway.experiment.effects. Before
-    the queue, a packet passes loss, bursty loss and policer, in this order.
+    ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper``, ``aggregation``
+    (transmission in frames), ``ack_thinning``, ``corruption`` and ``mtu`` are described by their
+    classes in headway.experiment.effects. Before the queue, a packet passes MTU, loss, bursty loss,
+    policer and thinning of ACKs, in this order.
 
     ``vary`` lets rate, delay and effects change during the run: a Schedule, a Mahimahi, or a file,
     "schedule:FILE" or "mahimahi:FILE". ``rate`` and ``delay`` then define the BDP and the base RTT,
@@ -80,6 +84,9 @@ class Link(Spec):
     policer: MaybePolicer = default(None)
     shaper: MaybeShaper = default(None)
     aggregation: MaybeAggregation = default(None)
+    ack_thinning: MaybeAckThinning = default(None)
+    corruption: MaybeCorruption = default(None)
+    mtu: MaybeMtu = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     routers_at_arrival: bool = False
@@ -107,11 +114,17 @@ class Link(Spec):
             sent += (rate_bps if shaper is None else min(rate_bps, shaper.rate)) * (end - begin)
         return sent / (end_ns - start_ns)
 
+    @property
+    def shaped_bps(self) -> int:
+        """The rate in bit/s, at most the shaper's; without changes by ``vary``."""
+        return self.rate if self.shaper is None else min(self.rate, self.shaper.rate)
+
     def largest_delay_ns(self) -> int:
         """Delay in ns with all effects that delay packets, without the queue."""
         jitter_ns = max((jitter.longest_ns for jitter in self.ever("jitter")), default=0)
         frame_ns = max((frames.interval for frames in self.ever("aggregation")), default=0)
-        return self.delay + self.reorder_delay + jitter_ns + frame_ns
+        held_ns = 0 if self.ack_thinning is None else self.ack_thinning.longest_ns
+        return self.delay + self.reorder_delay + jitter_ns + frame_ns + held_ns
 
     def all_routers(self) -> tuple[Router, ...]:
         """All routers: the one of ``quick_start``, if set, then ``routers``."""
@@ -126,7 +139,8 @@ class Dumbbell(Spec):
 
     ``rtt`` is propagation only, half of it in each direction. ``buffer``, ``aqm``, ``loss``,
     ``duplicate``, ``reorder``, ``jitter``, ``burst_loss``, ``policer``, ``shaper``,
-    ``aggregation`` and ``vary`` apply to the forward direction, which carries the data.
+    ``aggregation``, ``ack_thinning``, ``corruption``, ``mtu`` and ``vary`` apply to the forward
+    direction, which carries the data.
     ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers``,
     ``routers_at_arrival``, ``drop_ip_options`` and ``ecn`` from the forward direction; its queue is
     drop-tail, without loss, effects and variation.
@@ -146,6 +160,9 @@ class Dumbbell(Spec):
     policer: MaybePolicer = default(None)
     shaper: MaybeShaper = default(None)
     aggregation: MaybeAggregation = default(None)
+    ack_thinning: MaybeAckThinning = default(None)
+    corruption: MaybeCorruption = default(None)
+    mtu: MaybeMtu = default(None)
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     routers_at_arrival: bool = False

@@ -32,6 +32,9 @@ _EFFECTS = {
     "policer": "policer",
     "shaper": "shaper",
     "aggregation": "frames",
+    "ack_thinning": "thinned ACKs",
+    "corruption": "bit errors",
+    "mtu": "small MTU",
     "quick_start": "Quick-Start router",
 }
 """Fields of a link that sketches name if the link has them."""

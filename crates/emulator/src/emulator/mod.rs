@@ -2,6 +2,7 @@
 //! them.
 
 mod live;
+mod messages;
 mod packets;
 mod slot;
 

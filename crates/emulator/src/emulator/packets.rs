@@ -86,29 +86,38 @@ impl Emulator {
     fn deliver(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
         let (to, due_ns, wakes) = (slot.to, slot.row.due_ns, slot.wakes);
-        let direction = &mut self.directions[usize::from(slot.row.link)];
-        let written = rustix::io::write(&self.devices[to].fd, &slot.bytes);
-        match written {
-            Ok(_) => {
-                direction.delivered(slot.row.due_ns, now_ns);
-                slot.row.delivered_ns = now_ns;
-                if let Some(tap) = &mut self.tap {
-                    tap.delivered(usize::from(slot.row.link), now_ns, &slot.bytes);
-                    tap.at_host(self.devices[to].side, now_ns, &slot.bytes);
-                }
-            }
-            Err(_) => direction.undelivered(),
+        let is_written = rustix::io::write(&self.devices[to].fd, &slot.bytes).is_ok();
+        if let (true, Some(tap)) = (is_written, &mut self.tap) {
+            tap.at_host(self.devices[to].side, now_ns, &slot.bytes);
         }
-        if let Some(log) = &mut self.log {
-            log.push(&slot.row);
+        if !slot.is_direct {
+            self.account_for(number, is_written, now_ns);
         }
         self.free.push(number);
-        if written.is_ok() {
+        if is_written {
             self.devices[to].last_due_ns = due_ns;
             self.devices[to].last_delivered_ns = now_ns;
             self.devices[to].last_wakes = wakes;
             self.devices[to].program_late_ns = None;
             self.read_answers(to, due_ns);
+        }
+    }
+
+    /// Records that the last link of a packet's route delivered it, or that its host rejected it.
+    fn account_for(&mut self, number: usize, is_written: bool, now_ns: u64) {
+        let slot = &mut self.slots[number];
+        let direction = &mut self.directions[usize::from(slot.row.link)];
+        if is_written {
+            direction.delivered(slot.row.due_ns, now_ns);
+            slot.row.delivered_ns = now_ns;
+            if let Some(tap) = &mut self.tap {
+                tap.delivered(usize::from(slot.row.link), now_ns, &slot.bytes);
+            }
+        } else {
+            direction.undelivered();
+        }
+        if let Some(log) = &mut self.log {
+            log.push(&slot.row);
         }
     }
 
@@ -167,7 +176,7 @@ impl Emulator {
         }
     }
 
-    fn take_slot(&mut self) -> Option<usize> {
+    pub(super) fn take_slot(&mut self) -> Option<usize> {
         if let Some(slot) = self.free.pop() {
             return Some(slot);
         }
@@ -229,6 +238,7 @@ impl Emulator {
         slot.to = to.device;
         slot.extra_delay_ns = extra_delay_ns;
         slot.wakes = !header.is_ack;
+        (slot.is_damaged, slot.is_direct) = (false, false);
         slot.row.packet = self.sequence as u32;
         if let Some(tap) = &mut self.tap {
             tap.at_host(side, clock::monotonic_ns(), &slot.bytes);
@@ -238,7 +248,7 @@ impl Emulator {
 
     /// Offers a packet to the next link of its route as of the time `at_ns`. Returns whether the
     /// slot is still in use.
-    fn enter(&mut self, slot_number: usize, header: &Header, at_ns: u64) -> bool {
+    pub(super) fn enter(&mut self, slot_number: usize, header: &Header, at_ns: u64) -> bool {
         let slot = &mut self.slots[slot_number];
         let at = usize::from(self.devices[slot.from].route[slot.crossed]);
         slot.crossed += 1;
@@ -264,15 +274,20 @@ impl Emulator {
             ip_bytes,
             ecn,
             ip_options: header.ip_options,
+            opens: header.opens,
+            acked: header.acked,
         };
-        let outcome = if direction.ecn() == EcnPath::DropSyn && header.asks_ecn {
+        let exceeded = direction.mtu().filter(|mtu| ip_bytes > mtu.size_bytes);
+        let outcome = if exceeded.is_some() {
+            direction.refuse(ip_bytes, Drop::TooBig)
+        } else if direction.ecn() == EcnPath::DropSyn && header.asks_ecn {
             direction.refuse(ip_bytes, Drop::EcnSyn)
         } else {
             direction.offer(now_ns, &arriving)
         };
         let (queue_bytes, queue_pkts) = match outcome {
-            Outcome::Carried(_) | Outcome::Held { .. } => direction.queue(),
             Outcome::Dropped(_) => direction.queue_at(now_ns),
+            _ => direction.queue(),
         };
         slot.held = matches!(outcome, Outcome::Held { .. });
         slot.row = Row {
@@ -289,6 +304,9 @@ impl Emulator {
             packet: slot.row.packet,
             ..Row::default()
         };
+        if let Some(mtu) = exceeded.filter(|mtu| mtu.icmp && header.dont_fragment) {
+            self.tell_too_big(slot_number, header, mtu.size_bytes, now_ns);
+        }
         let in_use = self.follow(slot_number, outcome);
         self.take_turns(at, now_ns);
         in_use
@@ -331,6 +349,15 @@ impl Emulator {
                 }
                 return false;
             }
+            Outcome::Replaces { id } => {
+                let (older, now_ns) = (id as usize, slot.row.arrived_ns);
+                slot.held = true;
+                self.slots.swap(slot_number, older);
+                let slot = &mut self.slots[slot_number];
+                slot.held = false;
+                slot.row.departed_ns = now_ns;
+                return self.follow(slot_number, Outcome::Dropped(Drop::Thinned));
+            }
         };
         if carried.mark {
             slot.mark();
@@ -343,7 +370,10 @@ impl Emulator {
         self.due
             .push(Reverse((slot.row.due_ns, sequence, slot_number)));
         if let Some(due_ns) = carried.copy_due_ns {
-            self.copy(slot_number, due_ns + extra_delay_ns);
+            self.copy(slot_number, due_ns + extra_delay_ns, carried.damaged.1);
+        }
+        if carried.damaged.0 {
+            self.slots[slot_number].damage();
         }
         true
     }
@@ -363,7 +393,7 @@ impl Emulator {
         }
     }
 
-    fn copy(&mut self, original: usize, due_ns: u64) {
+    fn copy(&mut self, original: usize, due_ns: u64, is_damaged: bool) {
         let Some(number) = self.take_slot() else {
             self.summary.overflow_pkts += 1;
             return;
@@ -371,6 +401,9 @@ impl Emulator {
         let mut slot = self.slots[original].clone();
         slot.row.due_ns = due_ns;
         slot.row.flags |= COPY;
+        if is_damaged {
+            slot.damage();
+        }
         let sequence = u64::from(slot.row.packet);
         self.slots[number] = slot;
         self.due.push(Reverse((due_ns, sequence, number)));

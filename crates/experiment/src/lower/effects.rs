@@ -5,7 +5,9 @@ use serde_json::{Map, Value as Json};
 use super::fields::Fields;
 use crate::algorithm::{options, split_options, Known};
 use crate::flow::Kind;
-use crate::limits::{JITTER_TABLE_VALUES, MAX_JITTER_NS, MAX_LIMIT, MIN_BURST_BYTES};
+use crate::limits::{
+    JITTER_TABLE_VALUES, LINK_MTU_BYTES, MAX_JITTER_NS, MAX_LIMIT, MIN_BURST_BYTES, THINNED_ACKS,
+};
 use crate::quantity::format_time;
 use crate::text::{quoted, shorten, unknown, Refused};
 
@@ -20,6 +22,21 @@ enum Content {
     Probability(bool),
     /// A list of 16-bit numbers, or null.
     Table,
+    /// One of several, "1/4".
+    OneOf,
+}
+
+/// How the text of an effect begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// With an option.
+    Option,
+    /// With the value of the first field.
+    Value,
+    /// With an option, or with the value of the first field.
+    MaybeValue,
+    /// With an option, or with the name of the first field, a switch, which it switches on.
+    MaybeName,
 }
 
 /// A field of an effect.
@@ -34,8 +51,7 @@ struct Part {
 /// An effect of a link.
 struct Effect {
     name: &'static str,
-    /// Whether its text begins with the value of its first field.
-    has_head: bool,
+    head: Head,
     parts: &'static [Part],
     /// An example of its text, for errors.
     example: &'static str,
@@ -61,10 +77,10 @@ const BURST: Part = part(
 
 /// All effects. Their names are the names of the link's fields, in experiments and in the scenario.
 /// Absent fields have the scenario's defaults.
-const EFFECTS: [Effect; 5] = [
+const EFFECTS: [Effect; 8] = [
     Effect {
         name: "jitter",
-        has_head: true,
+        head: Head::Value,
         parts: &[
             part("spread", "spread_ns", Content::Short, true),
             part(
@@ -86,7 +102,7 @@ const EFFECTS: [Effect; 5] = [
     },
     Effect {
         name: "burst_loss",
-        has_head: false,
+        head: Head::Option,
         parts: &[
             part("to_bad", "to_bad", Content::Probability(true), true),
             part("to_good", "to_good", Content::Probability(true), true),
@@ -97,7 +113,7 @@ const EFFECTS: [Effect; 5] = [
     },
     Effect {
         name: "policer",
-        has_head: true,
+        head: Head::Value,
         parts: &[
             RATE,
             BURST,
@@ -107,18 +123,51 @@ const EFFECTS: [Effect; 5] = [
     },
     Effect {
         name: "shaper",
-        has_head: true,
+        head: Head::Value,
         parts: &[RATE, BURST],
         example: "10Mbit/s:burst=64KiB",
     },
     Effect {
         name: "aggregation",
-        has_head: true,
+        head: Head::Value,
         parts: &[
             part("interval", "interval_ns", Content::Short, true),
             part("packets", "packets", Content::Of(Kind::Whole(1)), false),
         ],
         example: "4ms:packets=32",
+    },
+    Effect {
+        name: "ack_thinning",
+        head: Head::MaybeName,
+        parts: &[
+            part("filter", "filter", Content::Of(Kind::Switch), false),
+            part("keep", "keep_one_of", Content::OneOf, false),
+            part("interval", "interval_ns", Content::Short, false),
+        ],
+        example: "filter or keep=1/4",
+    },
+    Effect {
+        name: "corruption",
+        head: Head::MaybeValue,
+        parts: &[
+            part("packet", "packet", Content::Probability(false), false),
+            part("bit", "bit", Content::Probability(false), false),
+        ],
+        example: "0.1% or bit=1e-7",
+    },
+    Effect {
+        name: "mtu",
+        head: Head::Value,
+        parts: &[
+            part(
+                "size",
+                "size_bytes",
+                Content::Of(Kind::Size(LINK_MTU_BYTES.0, LINK_MTU_BYTES.1)),
+                true,
+            ),
+            part("icmp", "icmp", Content::Of(Kind::Switch), false),
+        ],
+        example: "1400B or 1400B:icmp=off",
     },
 ];
 
@@ -155,18 +204,25 @@ pub fn effect_of_text<'a>(
             effect.example
         ))
     };
-    let mut fields = vec![];
-    let given = if effect.has_head {
-        let (head, given) = split_options(text)?;
-        if head.is_empty() || head.contains('=') {
-            return Err(wrong());
-        }
-        fields.push((effect.parts[0].name, head));
-        given
-    } else if text.contains('=') {
-        options(text.split(':'))?
-    } else {
+    let (before, _) = text.split_once(':').unwrap_or((text, ""));
+    let has_head = !before.contains('=');
+    let fits = match effect.head {
+        Head::Option => !has_head,
+        Head::Value => has_head,
+        Head::MaybeValue => true,
+        Head::MaybeName => !has_head || before == effect.parts[0].name,
+    };
+    if before.is_empty() || !fits {
         return Err(wrong());
+    }
+    let mut fields = vec![];
+    let given = if has_head {
+        let (head, given) = split_options(text)?;
+        let is_name = effect.head == Head::MaybeName;
+        fields.push((effect.parts[0].name, if is_name { "on" } else { head }));
+        given
+    } else {
+        options(text.split(':'))?
     };
     for (option, value) in given {
         let names: Vec<&str> = effect.parts.iter().map(|part| part.name).collect();
@@ -229,6 +285,9 @@ fn lowered_part(fields: &Fields<'_>, part: &Part) -> Result<Option<Json>, Refuse
             }
         },
         Content::Probability(with_one) => fields.probability_up_to(part.name, with_one)?.into(),
+        Content::OneOf => one_of(fields.text(part.name)?.unwrap_or_default())
+            .map_err(|e| fields.refuse(part.name, e))?
+            .into(),
         Content::Table => {
             let list = fields.list(part.name)?.unwrap_or_default();
             let is_16_bit = |value: &Json| value.as_i64().is_some_and(|v| i16::try_from(v).is_ok());
@@ -245,4 +304,16 @@ fn lowered_part(fields: &Fields<'_>, part: &Part) -> Result<Option<Json>, Refuse
             list.into()
         }
     }))
+}
+
+/// Parses "1/4" as 4.
+fn one_of(text: &str) -> Result<u64, Refused> {
+    let (least, most) = THINNED_ACKS;
+    let number = text.strip_prefix("1/").and_then(|n| n.parse().ok());
+    number
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| {
+            let text = shorten(&quoted(text));
+            Refused::new(format!("{text} is not allowed; 1/{least} to 1/{most}"))
+        })
 }

@@ -14,7 +14,7 @@ pub const MIRRORED: [&str; 7] = [
 ];
 
 /// All fields of a link.
-pub const LINK: [&str; 19] = [
+pub const LINK: [&str; 22] = [
     "rate",
     "delay",
     "buffer",
@@ -28,6 +28,9 @@ pub const LINK: [&str; 19] = [
     "policer",
     "shaper",
     "aggregation",
+    "ack_thinning",
+    "corruption",
+    "mtu",
     "quick_start",
     "routers",
     "routers_at_arrival",

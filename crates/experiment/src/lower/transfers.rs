@@ -78,7 +78,7 @@ pub(super) fn group(own: Option<&str>, control: &Json) -> Json {
     })
 }
 
-/// Rate of the slowest link that the flow's data crosses, access links included.
+/// Rate of the slowest link or shaper that the flow's data crosses, access links included.
 fn slowest_bps(flow: &Map<String, Json>, path: &Topology) -> u64 {
     let near = flow.get("route");
     let beyond = flow.get("relay").and_then(|relay| relay.get("route"));
@@ -91,8 +91,9 @@ fn slowest_bps(flow: &Map<String, Json>, path: &Topology) -> u64 {
     if near.is_none() {
         route.extend(DEFAULT_ROUTES.0.map(u64::from));
     }
-    let rates = route
-        .iter()
-        .filter_map(|&link| path.links[link as usize]["rate_bps"].as_u64());
-    rates.fold(path.access_rate_bps, u64::min)
+    let links = route.iter().map(|&link| &path.links[link as usize]);
+    let rates = links.flat_map(|link| [&link["rate_bps"], &link["shaper"]["rate_bps"]]);
+    rates
+        .filter_map(Json::as_u64)
+        .fold(path.access_rate_bps, u64::min)
 }

@@ -10,6 +10,7 @@ use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, Capture, ScenarioError};
 use headway_algorithms::header::numbered;
 use headway_algorithms::Fields;
+use headway_wire::icmp::build_too_big;
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Section, Writer};
 use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
@@ -195,17 +196,53 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
     stream(seed, Purpose::Wire, direction).next_u32()
 }
 
-/// Writes a packet's bytes as they would be on the wire.
-fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<u8>, number: u16) {
-    let (packet, _, headers) = whole;
+/// Addresses of a packet's sender and receiver.
+fn addresses(packet: &Packet) -> (Ipv4Addr, Ipv4Addr) {
     let flow = packet.flow;
-    let outbound = packet.route % 2 == 0;
     let host = |n: u8| Ipv4Addr::new(10, (flow >> 8) as u8, flow as u8, n);
-    let (source, destination) = if outbound {
+    if packet.route % 2 == 0 {
         (host(1), host(2))
     } else {
         (host(2), host(1))
+    }
+}
+
+/// Writes a packet's bytes as they would be on the wire. A damaged packet has a wrong bit, its last.
+fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<u8>, number: u16) {
+    if whole.0.is(about::TOO_BIG) {
+        write_too_big(out, whole, seed, scale);
+    } else {
+        write_segment(out, whole, seed, scale, number);
+    }
+    debug_assert_eq!(
+        out.len(),
+        whole.0.ip_bytes as usize,
+        "the simulated size must equal the real one"
+    );
+    if let (true, Some(last)) = (whole.0.is(about::CORRUPT), out.last_mut()) {
+        *last ^= 1;
+    }
+}
+
+/// Writes a router's message about a packet that was too big. As in the emulator, the router uses
+/// the address of that packet's receiver.
+fn write_too_big(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<u8>) {
+    let (message, sacks, headers) = whole;
+    let segment = Packet {
+        route: message.route ^ 1,
+        ip_id: 0,
+        ..*message
     };
+    let mut packet = Vec::new();
+    write_segment(&mut packet, &(segment, *sacks, *headers), seed, scale, 0);
+    build_too_big(out, &packet, addresses(message), message.ip_id);
+}
+
+/// Writes a TCP segment or a UDP datagram.
+fn write_segment(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<u8>, number: u16) {
+    let (packet, _, headers) = whole;
+    let outbound = packet.route % 2 == 0;
+    let (source, destination) = addresses(packet);
     let (from_port, to_port) = if outbound {
         (CLIENT_PORT, SERVER_PORT)
     } else {
@@ -263,11 +300,6 @@ fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, scale: Option<
         )
     };
     built.expect("a simulated packet fits IPv4");
-    debug_assert_eq!(
-        out.len(),
-        packet.ip_bytes as usize,
-        "the simulated size must equal the real one"
-    );
 }
 
 /// Bytes of a header's option, encoded by the header's codec.

@@ -4,14 +4,15 @@ pub(crate) mod capture;
 pub mod link;
 pub mod packet;
 mod routers;
+mod screen;
 pub(crate) mod topology;
 
 use crate::event::{EventKind, Events};
 use crate::net::capture::Tap;
-use crate::net::link::{Drop, Link, Offer, Offered, Turn};
+use crate::net::link::{Arrival, Drop, Link, Offer, Offered, Turn};
 use crate::net::packet::{about, ecn::CE, flags, Headers, Packet, Sacks, Slab};
 use crate::net::topology::Route;
-use crate::scenario::{EcnPath, Record};
+use crate::scenario::Record;
 use crate::trace::digest::{Digest, Transfer};
 use crate::trace::record::Tables;
 use headway_algorithms::Monitor;
@@ -28,6 +29,9 @@ pub struct Net {
     pub(crate) routes: Vec<Route>,
     /// The links of routes after their first link; see [`Route::link`].
     pub(crate) further: Vec<u32>,
+    /// The MTU of each route's path, as far as its sender knows it from ICMP; empty without links
+    /// that have an MTU.
+    pub(crate) path_mtu: Vec<u32>,
     /// Tables that this run records.
     pub tables: Tables,
     pub(crate) record: Record,
@@ -116,13 +120,18 @@ impl Net {
 
     /// Sends a packet from its last router to its host. Most packets take the path in
     /// [`Net::cross`] instead; this function is for packets that the last link of their route has
-    /// reordered or duplicated.
+    /// disturbed, and for messages of that router. The wire already knows when packets that are
+    /// still on the last link will pass it, so a message does not wait for the wire.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];
         packet.hop += 1;
         let far = &mut self.routes[packet.route as usize].far;
-        let arrive_ns = far.pass(self.now_ns, packet.ip_bytes);
+        let arrive_ns = if packet.is(about::TOO_BIG) {
+            far.pass_idle(self.now_ns, packet.ip_bytes)
+        } else {
+            far.pass(self.now_ns, packet.ip_bytes)
+        };
         self.tap_received(id, arrive_ns);
         self.events.push(arrive_ns, EventKind::Delivery, id);
     }
@@ -133,7 +142,7 @@ impl Net {
         if self.tap.is_some() {
             self.tap_entering(id, number);
         }
-        if self.links[number as usize].ecn != EcnPath::Keep && self.apply_ecn_fault(id, number) {
+        if self.links[number as usize].screens() && self.screen(id, number) {
             return;
         }
         let link = &mut self.links[number as usize];
@@ -142,7 +151,9 @@ impl Net {
             let offered = offered(&mut self.packets, id);
             link.offer_plain(self.now_ns, offered, &mut self.tables)
         } else {
-            let offered = offered(&mut self.packets, id);
+            let acked = link.thins().then(|| self.packets[id].acked()).flatten();
+            let mut offered = offered(&mut self.packets, id);
+            offered.acked = acked;
             link.offer_slow_path(self.now_ns, offered, &mut self.tables)
         };
         match offer {
@@ -153,27 +164,18 @@ impl Net {
                 self.packets[id].ecn = ecn;
                 self.turn(number);
             }
-            Offer::Dropped(reason) => self.lose(number, id, reason),
+            Offer::Dropped(reason) => {
+                self.lose(number, id, reason);
+                if self.links[number as usize].thins() {
+                    self.turn(number);
+                }
+            }
+            Offer::Replaces { id: older } => {
+                self.packets.swap(older, id);
+                self.lose(number, id, Drop::Thinned);
+                self.turn(number);
+            }
         }
-    }
-
-    /// Applies the ECN fault of a link that clears ECN bits or drops ECN SYNs. Returns whether the
-    /// packet was dropped.
-    #[cold]
-    fn apply_ecn_fault(&mut self, id: u32, number: u32) -> bool {
-        let link = &mut self.links[number as usize];
-        let packet = &mut self.packets[id];
-        if link.ecn == EcnPath::Bleach {
-            packet.ecn = 0;
-            return false;
-        }
-        let asks = packet.flags & (flags::SYN | flags::ECE | flags::CWR)
-            == flags::SYN | flags::ECE | flags::CWR;
-        if asks {
-            link.refuse(packet.ip_bytes, Drop::EcnSyn);
-            self.lose(number, id, Drop::EcnSyn);
-        }
-        asks
     }
 
     /// If this link is captured, captures a packet that is offered to it.
@@ -181,7 +183,8 @@ impl Net {
     fn tap_entering(&mut self, id: u32, number: u32) {
         if let Some(tap) = &mut self.tap {
             tap.entering(number, self.now_ns, || self.packets.whole(id));
-            if self.packets[id].hop == 0 {
+            let packet = &self.packets[id];
+            if packet.hop == 0 && !packet.is(about::TOO_BIG) {
                 tap.sent(|| self.packets.whole(id));
             }
         }
@@ -254,43 +257,57 @@ impl Net {
         }
     }
 
-    /// Delays or duplicates a packet that has crossed a link, by what the link has drawn at random
-    /// for it.
+    /// Delays, damages or duplicates a packet that has crossed a link, by what the link has drawn at
+    /// random for it.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
-        let arrivals = self.links[number as usize].disturb(arrive_ns);
-        let copy = arrivals.copy_arrive_ns.map(|arrive_ns| {
+        let arrivals = self.links[number as usize].disturb(arrive_ns, packet.ip_bytes);
+        let copy = arrivals.copy.map(|arrival| {
             let copy = self.packets.insert(packet, &sacks);
             if packet.headers != 0 {
                 self.packets.set_headers(copy, &headers);
             }
-            (copy, arrive_ns)
+            (copy, arrival)
         });
-        for (id, arrive_ns) in [Some((id, arrivals.arrive_ns)), copy].into_iter().flatten() {
-            if let Some(tap) = &mut self.tap {
-                tap.leaving(number, arrive_ns, || (packet, sacks, headers));
+        for (id, arrival) in [Some((id, arrivals.packet)), copy].into_iter().flatten() {
+            let Arrival { at_ns, damaged } = arrival;
+            if damaged {
+                self.packets[id].about |= about::CORRUPT;
+                self.record_drop(number, &packet, Drop::Corrupt);
             }
-            self.events.push(arrive_ns, EventKind::Arrival, id);
+            if let Some(tap) = &mut self.tap {
+                tap.leaving(number, at_ns, || (self.packets[id], sacks, headers));
+            }
+            self.events.push(at_ns, EventKind::Arrival, id);
         }
     }
 
     fn lose(&mut self, number: u32, id: u32, reason: Drop) {
         let packet = self.packets[id];
-        if let Some(digest) = &mut self.digest {
-            if packet.is(about::UDP) {
-                digest.lost(packet.sent_ns);
-            }
+        self.record_drop(number, &packet, reason);
+        if packet.is(about::UDP) {
+            self.datagram_lost(&packet);
         }
+        self.packets.remove(id);
+    }
+
+    fn record_drop(&mut self, number: u32, packet: &Packet, reason: Drop) {
         if self.record.drops {
             let now_ns = self.now_ns as i64;
             self.tables
                 .drops
                 .push(number, now_ns, packet.flow, packet.ip_bytes, reason as u8);
         }
-        if packet.is(about::UDP) && self.record.udp {
+    }
+
+    /// Records that a datagram does not reach its application.
+    pub(crate) fn datagram_lost(&mut self, packet: &Packet) {
+        if let Some(digest) = &mut self.digest {
+            digest.lost(packet.sent_ns);
+        }
+        if self.record.udp {
             self.tables.udp.push(packet.flow, packet.sent_ns as i64, -1);
         }
-        self.packets.remove(id);
     }
 
     /// Calls a link's routers at the time that one of them has set.
@@ -358,6 +375,7 @@ fn offered(packets: &mut Slab, id: u32) -> Offered<'_> {
         ip_options: packet.ip_header() != 0,
         carried,
         headers: None,
+        acked: None,
     };
     if carried != 0 {
         offered.headers = Some(packets.headers_mut(id));

@@ -38,6 +38,14 @@ pub mod about {
     pub const UDP: u8 = 2;
     /// The first SACK block is a D-SACK.
     pub const DSACK: u8 = 4;
+    /// A link has damaged the packet; its receiver drops it.
+    pub const CORRUPT: u8 = 8;
+    /// ICMP, not TCP: a router could not send the described packet, because it is too big. The
+    /// fields are those of that packet, with these exceptions: `route` and `hop` are those of the
+    /// message, and `ip_id` has the MTU.
+    pub const TOO_BIG: u8 = 16;
+    /// Properties of packets that do not reach a TCP socket as segments.
+    pub const NO_SEGMENT: u8 = UDP | CORRUPT | TOO_BIG;
 }
 
 /// The decoded fields of the protocol headers that a packet carries: one in an IP option, one in a
@@ -48,6 +56,18 @@ pub struct Headers {
     pub ip: Fields,
     /// Fields of the header in a TCP option; valid if [`Packet::tcp_header`] is not 0.
     pub tcp: Fields,
+}
+
+/// The acknowledgement of a TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// Acknowledgement number, as on the wire.
+    pub number: u32,
+    /// The segment's flags ECE and CWR.
+    pub ecn_flags: u8,
+    /// Whether the segment has only an acknowledgement: neither data nor other flags, SACK blocks or
+    /// options of protocols.
+    pub is_pure: bool,
 }
 
 /// The IP TTL with which every packet leaves its host (Linux). Each link between routers decrements
@@ -120,6 +140,23 @@ impl Packet {
     #[must_use]
     pub fn ttl(links: u8) -> u8 {
         INITIAL_TTL.wrapping_sub(links)
+    }
+
+    /// The acknowledgement of a TCP segment; None if the packet has none.
+    #[must_use]
+    pub(crate) fn acked(&self) -> Option<Acked> {
+        if self.about & about::NO_SEGMENT & !about::CORRUPT != 0 || self.flags & flags::ACK == 0 {
+            return None;
+        }
+        let echoes = flags::ECE | flags::CWR;
+        Some(Acked {
+            number: self.ack as u32,
+            ecn_flags: self.flags & echoes,
+            is_pure: self.flags & !echoes == flags::ACK
+                && self.payload_bytes == 0
+                && self.n_sack == 0
+                && self.headers == 0,
+        })
     }
 
     /// Number of the header in an IP option; 0: none.
@@ -222,6 +259,11 @@ impl Slab {
     /// A packet with its SACK blocks and header fields.
     pub fn whole(&self, id: u32) -> (Packet, Sacks, Headers) {
         (self[id], self.sacks(id), self.headers(id))
+    }
+
+    /// Exchanges the content of two packets that have neither SACK blocks nor headers.
+    pub fn swap(&mut self, a: u32, b: u32) {
+        self.packets.swap(a as usize, b as usize);
     }
 
     /// Frees a packet's number for another packet.

@@ -1,6 +1,7 @@
 //! Effects of a link on packets, as plain data: delay variation, bursty loss, a policer, a shaper.
 //! This module opens no file.
 
+use super::faults::{AckThinning, Corruption};
 use super::limits::{bad, check_rate, is_false, ScenarioError};
 use headway_experiment::limits::{JITTER_TABLE_VALUES, MAX_JITTER_NS, MIN_BURST_BYTES};
 use headway_experiment::path::NANOBITS_PER_BYTE;
@@ -236,7 +237,17 @@ fn check_bucket(field: &str, rate_bps: u64, burst_bytes: u64) -> Result<(), Scen
     Ok(())
 }
 
-/// The effects of a link.
+/// The name of a link's field in messages; the link's own name may be empty.
+pub(super) fn place(link: &str, name: &str) -> String {
+    if link.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{link}.{name}")
+    }
+}
+
+/// The effects that a link applies to packets. The MTU is not among them: packets that exceed it
+/// do not reach the link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects<'a> {
     /// Delay variation.
@@ -247,6 +258,10 @@ pub struct Effects<'a> {
     pub policer: Option<Policer>,
     /// Shaper behind the queue.
     pub shaper: Option<Shaper>,
+    /// Thinning of acknowledgements in front of the queue.
+    pub ack_thinning: Option<AckThinning>,
+    /// Damage on the wire.
+    pub corruption: Option<Corruption>,
 }
 
 impl Effects<'_> {
@@ -255,13 +270,7 @@ impl Effects<'_> {
     /// # Errors
     /// One line for a value out of range.
     pub fn check(&self, field: &str) -> Result<(), ScenarioError> {
-        let place = |name: &str| {
-            if field.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{field}.{name}")
-            }
-        };
+        let place = |name: &str| place(field, name);
         if let Some(jitter) = self.jitter {
             jitter.check(&place("jitter"))?;
         }
@@ -273,6 +282,12 @@ impl Effects<'_> {
         }
         if let Some(shaper) = self.shaper {
             check_bucket(&place("shaper"), shaper.rate_bps, shaper.burst_bytes)?;
+        }
+        if let Some(ack_thinning) = self.ack_thinning {
+            ack_thinning.check(&place("ack_thinning"))?;
+        }
+        if let Some(corruption) = self.corruption {
+            corruption.check(&place("corruption"))?;
         }
         Ok(())
     }

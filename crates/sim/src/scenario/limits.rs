@@ -63,6 +63,10 @@ pub(super) fn is_false(switch: &bool) -> bool {
     !switch
 }
 
+pub(super) fn is_true(switch: &bool) -> bool {
+    *switch
+}
+
 pub(super) fn gigabit() -> u64 {
     1_000_000_000
 }

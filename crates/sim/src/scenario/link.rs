@@ -1,6 +1,7 @@
 //! One direction of a link and its queue.
 
-use super::effects::{Aggregation, BurstLoss, Effects, Jitter, Policer, Shaper};
+use super::effects::{place, Aggregation, BurstLoss, Effects, Jitter, Policer, Shaper};
+use super::faults::{AckThinning, Corruption, Mtu};
 use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
 use super::switches::ever;
 use super::vary::{step_place, Vary};
@@ -59,6 +60,15 @@ pub struct LinkSpec {
     /// Transmission in frames instead of packet by packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
+    /// Thinning of acknowledgements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_thinning: Option<AckThinning>,
+    /// Damage to packets, which receivers then drop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<Corruption>,
+    /// The largest packet that the link takes; absent: any size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Mtu>,
     /// Algorithms of the router that sends on this link, in the order in which packets pass them. A
     /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -149,6 +159,9 @@ impl LinkSpec {
             policer: None,
             shaper: None,
             aggregation: None,
+            ack_thinning: None,
+            corruption: None,
+            mtu: None,
             routers: vec![],
             routers_at_arrival: false,
             drop_ip_options: false,
@@ -165,6 +178,8 @@ impl LinkSpec {
             burst_loss: self.burst_loss,
             policer: self.policer,
             shaper: self.shaper,
+            ack_thinning: self.ack_thinning,
+            corruption: self.corruption,
         }
     }
 
@@ -195,13 +210,16 @@ impl LinkSpec {
         all
     }
 
-    /// Longest time by which reordering, delay variation and the wait for a frame delay a packet.
+    /// Longest time by which reordering, delay variation, the wait for a frame and the thinning of
+    /// ACKs delay a packet.
     pub(super) fn longest_late_ns(&self) -> u64 {
         let jitters_ns = ever(self.jitters()).map(|jitter| jitter.longest_ns());
         let frames_ns = ever(self.aggregations()).map(|frames| frames.interval_ns);
+        let keeps = self.ack_thinning.and_then(|thinning| thinning.keeps());
         self.reorder_delay_ns
             .saturating_add(jitters_ns.max().unwrap_or(0))
             .saturating_add(frames_ns.max().unwrap_or(0))
+            .saturating_add(keeps.map_or(0, |(_, interval_ns)| interval_ns))
     }
 
     /// Checks all frames that the link may send in.
@@ -240,6 +258,9 @@ impl LinkSpec {
             vary.check(&format!("{field}.vary"))?;
         }
         self.effects().check(field)?;
+        if let Some(mtu) = self.mtu {
+            mtu.check(&place(field, "mtu"))?;
+        }
         self.check_frames(field)?;
         if let Some(shaper) = self.shaper.filter(|_| self.vary.is_none()) {
             if shaper.rate_bps > self.rate_bps {
@@ -325,6 +346,41 @@ mod tests {
                 "aggregation",
                 r#"{"interval_ns": 100000000, "packets": 0}"#,
                 "aggregation.packets: 0",
+            ),
+            (
+                "ack_thinning",
+                r#"{}"#,
+                "ack_thinning.keep: is missing; give filter, or keep=1/N",
+            ),
+            (
+                "ack_thinning",
+                r#"{"filter": true, "keep_one_of": 4}"#,
+                "ack_thinning.keep: 1/4 is not allowed; not together with filter",
+            ),
+            (
+                "ack_thinning",
+                r#"{"keep_one_of": 1}"#,
+                "ack_thinning.keep: 1/1 is not allowed; 1/2 to 1/1000",
+            ),
+            (
+                "ack_thinning",
+                r#"{"filter": true, "interval_ns": 1}"#,
+                "ack_thinning.interval: 1 ns is not allowed; only together with keep",
+            ),
+            (
+                "corruption",
+                r#"{"packet": 0.1, "bit": 0.2}"#,
+                "corruption.bit: 0.2 is not allowed; not together",
+            ),
+            (
+                "corruption",
+                r#"{"packet": 1.0}"#,
+                "corruption.packet: 1 is",
+            ),
+            (
+                "mtu",
+                r#"{"size_bytes": 575}"#,
+                "mtu.size_bytes: 575 is not allowed; 576 to 1500 bytes",
             ),
             (
                 "shaper",

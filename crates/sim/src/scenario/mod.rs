@@ -6,6 +6,7 @@
 pub mod app;
 mod effects;
 mod exchanges;
+mod faults;
 mod flow;
 pub mod limits;
 mod link;
@@ -22,6 +23,7 @@ pub use effects::{
     Aggregation, BurstLoss, Distribution, Effects, Jitter, Policer, Shaper, PARETO_MOST,
     TABLE_SCALE,
 };
+pub use faults::{AckThinning, Corruption, Mtu};
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::{check_rate, ScenarioError};

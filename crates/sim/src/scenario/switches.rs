@@ -99,6 +99,7 @@ impl Switches {
             burst_loss: on(self.burst_loss.as_ref()).copied(),
             policer: on(self.policer.as_ref()).copied(),
             shaper: on(self.shaper.as_ref()).copied(),
+            ..Effects::default()
         }
     }
 

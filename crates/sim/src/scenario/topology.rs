@@ -91,7 +91,7 @@ impl Topology {
         &self,
         routes: Routes,
         extra_delay_ns: u64,
-        sizes: PacketSizes,
+        mut sizes: PacketSizes,
     ) -> Option<IdealPath> {
         let varies = |&number: &u32| {
             let link = &self.links[number as usize];
@@ -100,15 +100,24 @@ impl Topology {
         if routes.there.iter().chain(routes.back).any(varies) {
             return None;
         }
+        for &number in routes.there {
+            if let Some(mtu) = self.links[number as usize].mtu {
+                let room_bytes = u64::from(mtu.size_bytes) - sizes.header_bytes;
+                sizes.payload_bytes = sizes.payload_bytes.min(room_bytes);
+            }
+        }
         let access = |delay_ns| Crossed {
             rate_bps: self.access_rate_bps,
             delay_ns,
+            shaper: None,
         };
         let link = |&number: &u32| {
             let link = &self.links[number as usize];
+            let shaper = link.shaper;
             Crossed {
                 rate_bps: link.rate_bps,
                 delay_ns: link.delay_ns,
+                shaper: shaper.map(|shaper| (shaper.rate_bps, shaper.burst_bytes)),
             }
         };
         let near = access(self.access_delay_ns + extra_delay_ns);

@@ -11,7 +11,7 @@ use crate::host::apps::{window_scale_of, Application, Host};
 use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{self, Profile, PROFILES};
 use crate::host::tcp::ticks;
-use crate::host::tcp::{HostRules, Signals, PROTOCOL};
+use crate::host::tcp::{HostRules, Signals, MTU_BYTES, PROTOCOL};
 use crate::net::capture::Tap;
 use crate::net::link::Link;
 use crate::net::packet::{about, ecn, Headers, Packet, Sacks, Slab};
@@ -99,6 +99,8 @@ impl World {
             Record::none()
         };
         let seen_ns = vec![None; built.routes.len() / 2];
+        let has_mtu = built.links.iter().any(|link| link.mtu.is_some());
+        let path_mtu = vec![MTU_BYTES; if has_mtu { built.routes.len() } else { 0 }];
         let net = Net {
             now_ns: 0,
             since_tick_ns: ticks::drawn(scenario.seed),
@@ -107,6 +109,7 @@ impl World {
             links: built.links,
             routes: built.routes,
             further: built.further,
+            path_mtu,
             tables: Tables {
                 off: !scenario.trace,
                 ..Tables::default()
@@ -256,11 +259,12 @@ impl World {
         self.connections.check_invariants()?;
         for (name, link) in self.link_names.iter().zip(&self.net.links) {
             let c = &link.counters;
-            let inside: u64 = u64::from(link.queue_bytes());
+            let (held_pkts, held_bytes) = link.held_back();
+            let inside = u64::from(link.queue_bytes()) + u64::from(held_bytes);
             if c.arrived_bytes != c.sent_bytes + c.dropped_bytes + inside {
                 return Err(format!("link {name}: bytes were not conserved"));
             }
-            let inside: u64 = u64::from(link.queue_pkts());
+            let inside = u64::from(link.queue_pkts()) + u64::from(held_pkts);
             if c.arrived_pkts != c.sent_pkts + c.dropped_pkts + inside {
                 return Err(format!("link {name}: packets were not conserved"));
             }
@@ -278,18 +282,8 @@ impl World {
     }
 
     fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
-        if packet.is(about::UDP) {
-            if let Some(digest) = &mut self.net.digest {
-                digest.arrived(packet.sent_ns, self.net.now_ns);
-            }
-            if packet.ecn == ecn::CE {
-                self.flows[packet.flow as usize].datagrams_marked += 1;
-            }
-            if self.net.record.udp {
-                let sent_ns = packet.sent_ns as i64;
-                let owd_ns = self.net.now_ns as i64 - sent_ns;
-                self.net.tables.udp.push(packet.flow, sent_ns, owd_ns);
-            }
+        if packet.about & about::NO_SEGMENT != 0 {
+            self.no_segment_arrived(packet);
             return;
         }
         if !Route::is_outbound(packet.route) {
@@ -299,6 +293,38 @@ impl World {
         socket.on_packet(&mut self.net, packet, sacks);
         if let Some(signals) = socket.take_signals() {
             self.signalled(packet.to, signals);
+        }
+    }
+
+    /// Processes a packet that is no valid TCP segment: one that is damaged, a router's message, or a
+    /// datagram.
+    #[inline(never)]
+    fn no_segment_arrived(&mut self, packet: &Packet) {
+        let (net, is_datagram) = (&mut self.net, packet.is(about::UDP));
+        if packet.is(about::CORRUPT) {
+            if is_datagram {
+                net.datagram_lost(packet);
+            } else if !Route::is_outbound(packet.route) {
+                net.see(packet.route);
+            }
+            return;
+        }
+        if packet.is(about::TOO_BIG) {
+            let sender = self.connections.numbered(packet.to).peer();
+            let socket = self.connections.numbered(sender);
+            socket.packet_was_too_big(net, packet);
+            return;
+        }
+        if let Some(digest) = &mut net.digest {
+            digest.arrived(packet.sent_ns, net.now_ns);
+        }
+        if packet.ecn == ecn::CE {
+            self.flows[packet.flow as usize].datagrams_marked += 1;
+        }
+        if net.record.udp {
+            let sent_ns = packet.sent_ns as i64;
+            let owd_ns = net.now_ns as i64 - sent_ns;
+            net.tables.udp.push(packet.flow, sent_ns, owd_ns);
         }
     }
 

@@ -74,10 +74,12 @@ ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 _WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/control.h
-_CARRIED, _MARKED, _COPY = 0, 1, 2
+_CARRIED, _MARKED, _COPY, _DAMAGED = 0, 1, 2, 4
 _LINK_NUMBERS = 256  # the log has one byte for the number of a link
 _STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
-_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}
+_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5, 7: 6, 8: 7}
+_CORRUPT = 8
+"""The reason of the receiver's drop of a packet that the link damaged but carried."""
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
@@ -215,8 +217,11 @@ class PacketLog:
 
     def drops(self) -> pl.DataFrame:
         """Rows of ``drops``, in order of time; flow is null for packets of no flow."""
-        times = self._leave_ns(self.rows) - self.start_ns
-        chosen = (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
+        is_damaged = (self.rows["flags"] & _DAMAGED) != 0
+        times = np.where(is_damaged, self.rows["arrived_ns"], self._leave_ns(self.rows))
+        times -= self.start_ns
+        chosen = (self.rows["outcome"] != _CARRIED) | is_damaged
+        chosen &= (times >= 0) & (times < self.duration_ns)
         order = np.flatnonzero(chosen)[np.argsort(times[chosen], kind="stable")]
         rows, flow = self.rows[order], self.flow[order]
         reasons = np.array([0, *(_REASON[k] for k in sorted(_REASON))])
@@ -227,7 +232,7 @@ class PacketLog:
                 "time_ns": times[order],
                 "flow": _masked(flow, flow < 0),
                 "ip_bytes": rows["ip_bytes"],
-                "reason": reasons[rows["outcome"]],
+                "reason": np.where(is_damaged[order], _CORRUPT, reasons[rows["outcome"]]),
             },
         )
 

@@ -13,6 +13,7 @@ impl Socket {
     /// Sends the SYN.
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
+        self.learn_mtu(net, self.route);
         // tcp_connect_init: before the handshake it is not known whether timestamps will take space
         // in segments.
         let segment_bytes = self.options.mtu_bytes - HEADER_BYTES;
@@ -84,6 +85,8 @@ impl Socket {
                     self.receiver.ts_recent_ms = p.ts_val_ms;
                     self.snd_wnd = u64::from(p.window_bytes);
                     self.state = State::SynReceived;
+                    self.learn_mtu(net, self.route);
+                    self.learn_mtu(net, p.route);
                     self.on_ecn_syn(p);
                     self.send_syn(net);
                     if self.options.extra_ack {
@@ -94,6 +97,7 @@ impl Socket {
             }
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
+                    self.learn_mtu(net, p.route);
                     self.on_ecn_syn_ack(p);
                     self.established(net, p);
                     if self.snd_nxt < self.write_end {

@@ -3,7 +3,7 @@
 //! defined in port/header.h, and by the controls' `on_send` and `on_feedback` in port/cc.h.
 
 use super::state::carried::{answer_of, tcp_option_bytes, Carried};
-use super::{quick_start, Socket, State, MTU_BYTES};
+use super::{quick_start, Socket, State};
 use crate::net::packet::{flags, Headers, Packet, Sacks};
 use crate::net::Net;
 use headway_algorithms::header::{numbered, HeaderInfo};
@@ -13,14 +13,15 @@ use headway_algorithms::{Arrival, Carrier, Fields, ROUTERS_ABSENT};
 const TCP_OPTIONS_BYTES: u32 = 40;
 const SACK_HEAD_BYTES: u32 = 4;
 
-/// Whether a packet has room for this header beside the headers that it already carries.
-fn has_room(packet: &Packet, info: &HeaderInfo) -> bool {
+/// Whether a packet of at most `most_bytes` has room for this header beside the headers that it
+/// already carries.
+fn has_room(packet: &Packet, info: &HeaderInfo, most_bytes: u32) -> bool {
     let taken = match info.carrier {
         Carrier::IpOption => packet.ip_header() != 0,
         Carrier::TcpOption => packet.tcp_header() != 0,
         Carrier::EcnBits => false,
     };
-    !taken && packet.ip_bytes + u32::from(info.wire_bytes) <= MTU_BYTES
+    !taken && packet.ip_bytes + u32::from(info.wire_bytes) <= most_bytes
 }
 
 fn attach(packet: &mut Packet, headers: &mut Headers, info: &HeaderInfo, fields: Fields) {
@@ -53,7 +54,7 @@ impl Socket {
         }
         if self.carried.is_some() {
             self.attach_own(net, &mut packet, &mut headers);
-            self.attach_answer(&mut packet, &mut headers);
+            self.attach_answer(net, &mut packet, &mut headers);
             self.number(&mut packet);
         }
         if packet.headers == 0 {
@@ -66,8 +67,9 @@ impl Socket {
     /// Adds the control's own header to a packet with data. If feedback to the peer uses the same
     /// header and is pending, any packet carries the header.
     fn attach_own(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
+        let most_bytes = self.largest_packet_bytes(net);
         let carried = self.carried.as_ref().expect("checked by the caller");
-        let Some(own) = carried.own.filter(|own| has_room(packet, own)) else {
+        let Some(own) = carried.own.filter(|own| has_room(packet, own, most_bytes)) else {
             return;
         };
         let answers_itself = carried.answers_apart().is_none();
@@ -92,10 +94,11 @@ impl Socket {
     }
 
     /// If feedback has a header of its own and is pending, adds that header to any packet.
-    fn attach_answer(&mut self, packet: &mut Packet, headers: &mut Headers) {
+    fn attach_answer(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
+        let most_bytes = self.largest_packet_bytes(net);
         let carried = self.carried.as_ref().expect("checked by the caller");
         let answer = carried.answers_apart().filter(|_| carried.due);
-        if let Some(answer) = answer.filter(|answer| has_room(packet, answer)) {
+        if let Some(answer) = answer.filter(|answer| has_room(packet, answer, most_bytes)) {
             attach(packet, headers, answer, carried.held);
             self.answered();
         }

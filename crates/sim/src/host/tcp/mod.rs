@@ -12,6 +12,7 @@ mod limited;
 mod observe;
 mod options;
 mod pacing;
+mod path_mtu;
 mod persist;
 pub mod profile;
 mod quick_start;

@@ -108,8 +108,9 @@ impl Socket {
         let syn = packet.flags & flags::SYN != 0;
         // Retransmitted packets carry no Quick-Start request.
         let is_new = syn || packet.payload_bytes > 0 && packet.seq >= self.snd_nxt;
+        let most_bytes = self.largest_packet_bytes(net);
         let q = self.quick_start(net);
-        let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
+        let fits = |packet: &Packet| packet.ip_bytes + BYTES <= most_bytes;
         if packet.flags & flags::ACK != 0 && fits(packet) {
             if let Some(response) = q.response.take() {
                 headers.tcp = response.into();

@@ -271,6 +271,67 @@ impl Scoreboard {
         any_retrans
     }
 
+    /// Cuts the sk_buffs that have packets above `mss` bytes into packets of at most `mss`, and marks
+    /// these lost (tcp_simple_retransmit, tcp_set_skb_tso_segs). Returns for each packet of the new
+    /// scoreboard the index of the old packet with its first byte.
+    pub fn cut_anew(&mut self, mss: u32) -> Vec<usize> {
+        let old: Vec<Segment> = self.segments.iter().copied().collect();
+        self.segments = Ring::default();
+        let (mut origins, mut sacked_end) = (vec![], self.first);
+        let mut at = 0;
+        while at < old.len() {
+            let rest = old[at + 1..].iter();
+            let len = 1 + rest.take_while(|segment| segment.marks & HEAD == 0).count();
+            let sk_buff = &old[at..at + len];
+            let is_cut = sk_buff.iter().any(|one| one.payload_bytes() > mss)
+                && sk_buff.iter().all(|one| one.marks & SACKED == 0);
+            if is_cut {
+                let mut from = at;
+                for piece in pieces(sk_buff, mss) {
+                    while old[from].end() <= piece.seq {
+                        from += 1;
+                    }
+                    origins.push(from);
+                    self.segments.push_back(piece);
+                    self.losses += 1;
+                }
+            } else {
+                for (segment, from) in sk_buff.iter().zip(at..) {
+                    origins.push(from);
+                    self.segments.push_back(*segment);
+                    if segment.marks & SACKED != 0 {
+                        sacked_end = self.end();
+                    }
+                }
+            }
+            at += len;
+        }
+        self.count_anew(sacked_end);
+        origins
+    }
+
+    /// Computes everything that depends on packets' numbers or marks.
+    fn count_anew(&mut self, sacked_end: u64) {
+        let count = |mark: u8| self.segments.iter().filter(|s| s.marks & mark != 0).count() as u32;
+        (self.lost_out, self.retrans_out, self.heads) = (count(LOST), count(RETRANS), count(HEAD));
+        self.sacked_end = sacked_end;
+        self.retransmit_from = self.first;
+        self.seen = Default::default();
+        if self.by_time.len() > 0 {
+            let mut times: Vec<_> = self
+                .segments
+                .iter()
+                .map(|s| s.sent_ns)
+                .zip(self.first..)
+                .collect();
+            times.sort_unstable();
+            self.by_time = Ring::default();
+            for (sent_ns, number) in times {
+                self.by_time.push_back((number, sent_ns));
+            }
+        }
+    }
+
     /// Removes every LOST mark.
     pub fn clear_lost(&mut self) {
         self.segments.for_each_mut(|segment| segment.marks &= !LOST);
@@ -318,9 +379,105 @@ impl Scoreboard {
     }
 }
 
+/// The packets of at most `mss` bytes into which an sk_buff is cut, all marked lost.
+fn pieces(sk_buff: &[Segment], mss: u32) -> Vec<Segment> {
+    let (first, last) = (sk_buff[0], sk_buff[sk_buff.len() - 1]);
+    let end = last.end() - u64::from(last.fin);
+    let mut pieces = vec![];
+    let mut seq = first.seq;
+    while seq < end {
+        let len = (end - seq).min(mss.into()) as u32;
+        let is_pushed = |one: &&Segment| one.marks & PUSHED != 0;
+        let mut pushes = sk_buff.iter().filter(is_pushed).map(Segment::end);
+        let piece_end = seq + u64::from(len);
+        pieces.push(Segment {
+            seq,
+            len,
+            marks: LOST
+                | (first.marks & EVER_RETRANS)
+                | if seq == first.seq { HEAD } else { 0 }
+                | if pushes.any(|push| push > seq && push <= piece_end) {
+                    PUSHED
+                } else {
+                    0
+                },
+            fin: false,
+            ..first
+        });
+        seq = piece_end;
+    }
+    if let Some(tail) = pieces.last_mut() {
+        tail.len += u32::from(last.fin);
+        tail.fin = last.fin;
+        tail.marks |= PUSH | (last.marks & PUSHED);
+    }
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sent(seq: u64, len: u32, marks: u8) -> Segment {
+        Segment {
+            seq,
+            len,
+            marks,
+            fin: false,
+            sent_ns: seq,
+            retrans_nxt: 0,
+        }
+    }
+
+    #[test]
+    fn a_smaller_mss_cuts_sk_buffs_and_marks_their_packets_lost() {
+        let mut board = Scoreboard {
+            first: 7,
+            ..Scoreboard::default()
+        };
+        // an sk_buff of three packets, a small one, and one that ends with a FIN
+        for (segment, number) in [
+            sent(1, 1448, HEAD),
+            sent(1449, 1448, 0),
+            sent(2897, 1448, PUSH | PUSHED),
+            sent(4345, 500, HEAD | PUSHED),
+            Segment {
+                fin: true,
+                ..sent(4845, 1449, HEAD)
+            },
+        ]
+        .into_iter()
+        .zip(7..)
+        {
+            board.push(segment);
+            board.transmitted(number, segment.sent_ns);
+        }
+        let origins = board.cut_anew(1348);
+        assert!(board.is_consistent(true));
+        let all: Vec<_> = (7..board.end()).map(|n| *board.get(n).unwrap()).collect();
+        let sizes: Vec<_> = all.iter().map(|s| (s.seq, s.len)).collect();
+        let expected = [
+            (1, 1348),
+            (1349, 1348),
+            (2697, 1348),
+            (4045, 300),
+            (4345, 500),
+            (4845, 1348),
+            (6193, 101),
+        ];
+        assert_eq!(sizes, expected);
+        assert_eq!(origins, [0, 0, 1, 2, 3, 4, 4]);
+        assert_eq!((board.lost_out, board.losses, board.heads), (6, 6, 3));
+        let lost: Vec<_> = all.iter().map(|s| s.marks & LOST != 0).collect();
+        assert_eq!(lost, [true, true, true, true, false, true, true]);
+        let last: Vec<_> = all.iter().map(|s| s.marks & PUSH != 0).collect();
+        assert_eq!(last, [false, false, false, true, false, false, true]);
+        assert_eq!(all.iter().filter(|s| s.fin).count(), 1);
+        assert!(all[6].fin);
+        assert_eq!(board.next_to_retransmit(), Some(7));
+        let times: Vec<_> = board.by_time.iter().map(|&(number, _)| number).collect();
+        assert_eq!(times, (7..14).collect::<Vec<_>>());
+    }
 
     #[test]
     fn entries_of_acknowledged_transmissions_are_removed_without_a_loss() {

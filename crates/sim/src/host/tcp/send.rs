@@ -73,13 +73,18 @@ impl Socket {
         } else {
             self.max_sack_blocks()
         };
-        let (n_sack, dsack) = self.receiver.write_sack_blocks(most, &mut sacks);
+        let (mut n_sack, mut dsack) = self.receiver.write_sack_blocks(most, &mut sacks);
         self.disarm(Timer::Ack);
-        let sack_bytes = if n_sack > 0 {
-            4 + 8 * u32::from(n_sack)
-        } else {
-            0
-        };
+        let mut sack_bytes = 0;
+        if n_sack > 0 {
+            n_sack = self.sack_blocks_within_mtu(net, n_sack, payload_bytes);
+            dsack &= n_sack > 0;
+            sack_bytes = if n_sack > 0 {
+                4 + 8 * u32::from(n_sack)
+            } else {
+                0
+            };
+        }
         let (ecn, ecn_flags) = if PLAIN || !self.ecn.any() {
             (0, 0)
         } else {
@@ -96,7 +101,7 @@ impl Socket {
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
             n_sack,
-            about: if dsack { about::DSACK } else { 0 },
+            about: if dsack && n_sack > 0 { about::DSACK } else { 0 },
             ..self.blank(net)
         };
         if PLAIN {

@@ -169,8 +169,8 @@ impl Socket {
         }
     }
 
-    /// Limits packets to half of the peer's largest window.
-    fn bound_mss(&mut self) {
+    /// Limits packets to the path's MTU and to half of the peer's largest window (tcp_sync_mss).
+    pub(super) fn bound_mss(&mut self) {
         let full = self.options.segment_bytes();
         let headers = self.options.mtu_bytes - full;
         let least = LEAST_SEGMENT_BYTES + IP_HEADER_BYTES - headers;
@@ -180,7 +180,7 @@ impl Socket {
         self.conn.mss_bytes = self.mss;
     }
 
-    fn set_size_goal(&mut self) {
+    pub(super) fn set_size_goal(&mut self) {
         let most = if self.sends_large {
             LARGEST_BYTES.min(u64::from(self.half_window_bytes()))
         } else {

@@ -24,8 +24,9 @@ pub(super) struct Held {
     pkts: u32,
     /// Time at which the link asked to be called next, to send a held packet.
     pub turn_ns: Option<u64>,
-    /// Random delays and duplications, drawn for the packets that are held because of routers, in
-    /// the order of these packets. None if the discipline decides at the head of the queue.
+    /// Random reordering and duplications, drawn for packets that are held although the
+    /// discipline does not decide at the head of the queue, in the order of these packets. None if
+    /// it does.
     pub disturbances: Option<VecDeque<Disturbance>>,
 }
 
@@ -40,8 +41,9 @@ impl Held {
         }
     }
 
-    /// A single sub-queue, for packets that are held only so that routers see them leave.
-    pub fn for_routers() -> Held {
+    /// A single sub-queue, for packets that are held only so that routers see them leave, or so that
+    /// newer ACKs replace them.
+    pub fn in_order() -> Held {
         Held {
             disturbances: Some(VecDeque::new()),
             ..Held::new(1)

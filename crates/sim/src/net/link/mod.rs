@@ -16,13 +16,14 @@ mod held;
 mod offer;
 mod segments;
 mod service;
+mod thinned;
 mod wire;
 
 use crate::net::packet::ecn::CE;
 use crate::net::routers::Routers;
 use crate::ring::Ring;
 use crate::rng::{stream, threshold, Purpose};
-use crate::scenario::{EcnPath, LinkSpec};
+use crate::scenario::{EcnPath, LinkSpec, Mtu};
 use crate::trace::record::Tables;
 pub use counters::Counters;
 use counters::Watch;
@@ -30,7 +31,7 @@ use effects::{Admission, Bucket, Effects};
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
 use held::Held;
 use offer::Disturbance;
-pub use offer::{Arrivals, Drop, Offer, Offered, Turn};
+pub use offer::{Arrival, Arrivals, Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use service::Service;
@@ -52,9 +53,13 @@ pub struct Link {
     drop_ip_options: bool,
     /// What the link does to ECN bits and to SYNs that request ECN.
     pub ecn: EcnPath,
+    /// The largest packet that the link takes.
+    pub mtu: Option<Mtu>,
+    /// Whether packets must be checked before they are offered: for `ecn` or `mtu`.
+    screens: bool,
     view: LinkView,
-    /// Packets that are held because the discipline decides at the head of the queue, or because
-    /// routers want to see them leave.
+    /// Packets that are held because the discipline decides at the head of the queue, because
+    /// routers want to see them leave, or because newer ACKs may replace them.
     held: Option<Box<Held>>,
     /// Departure time and size of each packet that waits or is in transmission, without held
     /// packets.
@@ -86,7 +91,10 @@ impl Link {
     ) -> Result<Link, AlgorithmError> {
         let service = Service::of(spec);
         let effects = Effects::new(spec, number, seed);
-        let has_jitter = effects.as_ref().is_some_and(|e| e.jitter.is_some());
+        let disturbs = effects
+            .as_ref()
+            .is_some_and(|e| e.jitter.is_some() || e.corruption.is_some());
+        let thins = spec.ack_thinning.is_some();
         let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));
         let shaper = effects.as_ref().and_then(|e| e.shaper.as_ref());
         let shaped_bps = shaper.and_then(|s| s.rate_bps(0)).unwrap_or(u64::MAX);
@@ -98,12 +106,12 @@ impl Link {
         };
         let discipline = discipline(&view)?;
         let held = match discipline.held_queues() {
-            0 => None,
+            0 => thins.then(|| Box::new(Held::in_order())),
             queues => Some(Box::new(Held::new(queues))),
         };
         Ok(Link {
             is_fast_path: held.is_none() && service.is_none() && effects.is_none(),
-            disturbs: spec.duplicate > 0.0 || spec.reorder > 0.0 || has_jitter,
+            disturbs: spec.duplicate > 0.0 || spec.reorder > 0.0 || disturbs,
             effects,
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
             service: service.map(Box::new),
@@ -111,6 +119,8 @@ impl Link {
             routers: None,
             drop_ip_options: spec.drop_ip_options,
             ecn: spec.ecn,
+            mtu: spec.mtu,
+            screens: spec.ecn != EcnPath::Keep || spec.mtu.is_some(),
             view,
             held,
             queue: Ring::default(),
@@ -138,7 +148,7 @@ impl Link {
     ) -> Result<Link, AlgorithmError> {
         self.routers = Routers::new(spec, all, &self.view, self.number, seed)?;
         if self.held.is_none() && self.departs() {
-            self.held = Some(Box::new(Held::for_routers()));
+            self.held = Some(Box::new(Held::in_order()));
         }
         self.is_fast_path &= self.held.is_none() && self.routers.is_none();
         Ok(self)
@@ -197,14 +207,18 @@ impl Link {
         self.disturbs
     }
 
-    /// Applies delay variation, reordering and duplication to the packet that was accepted or sent
-    /// last, which would arrive at `arrive_ns`.
-    pub fn disturb(&mut self, arrive_ns: u64) -> Arrivals {
+    /// Applies delay variation, reordering, damage and duplication to the packet that was accepted
+    /// or sent last, which has `ip_bytes` and would arrive at `arrive_ns`.
+    pub fn disturb(&mut self, arrive_ns: u64, ip_bytes: u32) -> Arrivals {
         let drawn = self.held.as_mut().and_then(|held| held.drawn());
         let Disturbance { packet_ns, copy_ns } = drawn.unwrap_or_else(|| self.draw_disturbance());
+        let mut arrival = |reorder_ns| Arrival {
+            at_ns: self.late_ns(arrive_ns, reorder_ns),
+            damaged: self.damages(ip_bytes),
+        };
         Arrivals {
-            arrive_ns: self.late_ns(arrive_ns, packet_ns),
-            copy_arrive_ns: copy_ns.map(|copy_ns| self.late_ns(arrive_ns, copy_ns)),
+            packet: arrival(packet_ns),
+            copy: copy_ns.map(arrival),
         }
     }
 
@@ -223,6 +237,11 @@ impl Link {
         } else {
             0
         }
+    }
+
+    fn damages(&mut self, ip_bytes: u32) -> bool {
+        let corruption = self.effects.as_mut().and_then(|e| e.corruption.as_mut());
+        corruption.is_some_and(|corruption| corruption.damages(ip_bytes))
     }
 
     /// When the packet arrives that was accepted or sent last. A reordered packet does not hold up
@@ -247,6 +266,12 @@ impl Link {
     /// Offers a packet to the link at `now_ns`.
     pub fn offer(&mut self, now_ns: u64, packet: Offered, tables: &mut Tables) -> Offer {
         self.offer_as::<false>(now_ns, packet, tables)
+    }
+
+    /// Whether packets must be checked before they are offered: for the link's ECN faults or MTU.
+    #[inline(always)]
+    pub(crate) fn screens(&self) -> bool {
+        self.screens
     }
 
     /// Whether the link holds no packets, has a constant rate and delay, and neither routers nor
@@ -301,6 +326,22 @@ impl Link {
                 Admission::Drop(reason) => return self.dropped(ip_bytes, reason),
             }
         }
+        if !PLAIN && self.thins() {
+            return self.offer_thinned(now_ns, packet, policed, tables);
+        }
+        self.join_queue::<PLAIN>(now_ns, packet, policed, tables)
+    }
+
+    /// Offers a packet to the routers and to the queue. `policed`: the policer has marked it.
+    #[inline(always)]
+    fn join_queue<const PLAIN: bool>(
+        &mut self,
+        now_ns: u64,
+        mut packet: Offered,
+        policed: bool,
+        tables: &mut Tables,
+    ) -> Offer {
+        let ip_bytes = packet.ip_bytes;
         self.drain(now_ns, tables);
         if !PLAIN {
             self.see_rate(now_ns);

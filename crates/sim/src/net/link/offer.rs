@@ -1,7 +1,7 @@
 //! The types that a link exchanges with its caller: the offered packet, what became of it, and the
 //! next packet of a link that holds packets.
 
-use crate::net::packet::Headers;
+use crate::net::packet::{Acked, Headers};
 use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
 
 /// Why a link did not carry a packet, as in the trace's table of drops.
@@ -19,6 +19,12 @@ pub enum Drop {
     EcnSyn = 4,
     /// The policer had too few tokens.
     Policed = 5,
+    /// The packet was an ACK that a newer one made superfluous.
+    Thinned = 6,
+    /// The packet exceeded the link's MTU.
+    TooBig = 7,
+    /// The link damaged the packet but carried it; the receiver drops it.
+    Corrupt = 8,
 }
 
 /// A packet that is offered to a link.
@@ -47,9 +53,29 @@ pub struct Offered<'a> {
     pub carried: u8,
     /// The fields of the carried headers, which the link's routers may change.
     pub headers: Option<&'a mut Headers>,
+    /// The packet's acknowledgement, for links that thin ACKs; None: it has none, or no link asks.
+    pub acked: Option<Acked>,
 }
 
 impl Offered<'_> {
+    /// The packet without the fields of its headers.
+    pub(super) fn without_headers(&self) -> Offered<'static> {
+        Offered {
+            id: self.id,
+            ip_bytes: self.ip_bytes,
+            ecn: self.ecn,
+            ip_id: self.ip_id,
+            flow: self.flow,
+            route: self.route,
+            to: self.to,
+            opens: self.opens,
+            ip_options: self.ip_options,
+            carried: self.carried,
+            headers: None,
+            acked: self.acked,
+        }
+    }
+
     /// The packet as the algorithms of a link see it.
     #[inline(always)]
     pub(crate) fn view(&self) -> PacketView {
@@ -104,13 +130,22 @@ pub(super) struct Disturbance {
     pub copy_ns: Option<u64>,
 }
 
-/// When a packet arrives at the far end of a link that delays or duplicates at random.
+/// How a packet arrives at the far end of a link that delays, damages or duplicates at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it arrives.
+    pub at_ns: u64,
+    /// Whether a bit of it is wrong.
+    pub damaged: bool,
+}
+
+/// The arrivals of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// When the packet arrives.
-    pub arrive_ns: u64,
-    /// When its duplicate arrives; None if the packet is not duplicated.
-    pub copy_arrive_ns: Option<u64>,
+    /// The packet's own.
+    pub packet: Arrival,
+    /// That of its duplicate; None if the packet is not duplicated.
+    pub copy: Option<Arrival>,
 }
 
 /// What happened to an offered packet.
@@ -135,6 +170,12 @@ pub enum Offer {
     },
     /// It was dropped.
     Dropped(Drop),
+    /// It takes the place of the packet `id`, which the link holds and now drops. The caller must
+    /// exchange the two packets, and then call [`Link::take`](super::Link::take).
+    Replaces {
+        /// The number of the older packet.
+        id: u32,
+    },
 }
 
 /// What [`Link::take`](super::Link::take) did, on a link that holds packets.
@@ -143,6 +184,8 @@ pub enum Turn {
     Sent {
         /// The packet's number.
         id: u32,
+        /// Size of the IP packet.
+        ip_bytes: u32,
         /// When the last bit of the packet leaves the queue.
         depart_ns: u64,
         /// When the packet arrives at the far end of the link.

@@ -49,6 +49,15 @@ impl Wire {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
 
+    /// When a packet arrives at the far end that finds the wire idle.
+    pub fn pass_idle(&self, now_ns: u64, ip_bytes: u32) -> u64 {
+        let mut idle = Wire {
+            busy_until_ns: 0,
+            ..*self
+        };
+        idle.pass(now_ns, ip_bytes)
+    }
+
     /// Sends a packet like `depart`, and returns when it leaves and when it arrives at the far end.
     #[inline]
     pub(super) fn serve(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {

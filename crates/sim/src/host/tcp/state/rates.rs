@@ -115,6 +115,16 @@ impl Rates {
         }
     }
 
+    /// Follows the scoreboard, whose packets were cut anew: each gets the stamp of the packet with
+    /// this index among the old ones.
+    pub fn cut_anew(&mut self, origins: &[usize]) {
+        let old = std::mem::take(&mut self.stamps);
+        self.stamps = origins
+            .iter()
+            .filter_map(|&at| old.get(at).copied())
+            .collect();
+    }
+
     /// Removes the entry of the oldest packet.
     pub fn popped(&mut self) {
         self.stamps.pop_front();

@@ -1,17 +1,21 @@
-//! Effects of a link that most links do not have: delay variation, bursty loss, policer, shaper.
-//! Each may change during a run. The simulator and the emulator use them through
-//! [`Link`](super::Link).
+//! Effects of a link that most links do not have: delay variation, bursty loss, policer, shaper,
+//! which may change during a run, thinned ACKs, corruption. The simulator and the emulator use them
+//! through [`Link`](super::Link).
 
+mod ack_thinning;
 mod bucket;
 mod burst_loss;
+mod corruption;
 mod jitter;
 mod timeline;
 
 use super::offer::Drop;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{LinkSpec, OverTime};
+pub(super) use ack_thinning::{AckThinning, Seen};
 pub(super) use bucket::Bucket;
 use burst_loss::BurstLoss;
+use corruption::Corruption;
 pub(super) use jitter::Jitter;
 
 /// The effects of a link. Each random effect has its own random stream, so adding one does not
@@ -21,6 +25,8 @@ pub(super) struct Effects {
     burst_loss: Option<BurstLoss>,
     policer: Option<Bucket>,
     pub shaper: Option<Bucket>,
+    pub corruption: Option<Corruption>,
+    pub ack_thinning: Option<AckThinning>,
 }
 
 /// What the effects in front of the queue do with a packet.
@@ -47,11 +53,17 @@ impl Effects {
                 .map(|specs| BurstLoss::new(specs, stream(Purpose::BurstLoss))),
             policer: unless_never(spec.policers()).map(Bucket::new),
             shaper: unless_never(spec.shapers()).map(Bucket::new),
+            corruption: spec
+                .corruption
+                .map(|spec| Corruption::new(&spec, stream(Purpose::Corruption))),
+            ack_thinning: spec.ack_thinning.map(|spec| AckThinning::new(&spec)),
         };
         let has_any = effects.jitter.is_some()
             || effects.burst_loss.is_some()
             || effects.policer.is_some()
-            || effects.shaper.is_some();
+            || effects.shaper.is_some()
+            || effects.corruption.is_some()
+            || effects.ack_thinning.is_some();
         has_any.then(|| Box::new(effects))
     }
 
