@@ -44,15 +44,25 @@ def test_eight_senders_of_a_star_share_the_link_of_the_receiver() -> None:
     made = Experiment(
         topology=Star(hosts=9, edge=hop("10 Mbit/s", "5 ms", aqm="drr", buffer="200 pkts")),
         flows="8xcubic",
-        duration="6 s",
-        warmup="3 s",
+        duration="14 s",
+        warmup="4 s",
         start_spread="500 ms",
     )
     kernel, sim = live(made), run(made)
     assert kernel.links == tuple(named_links(made.topology))
-    # Fair queues share the link, and each has room for 25 packets, so no flow waits for a timeout.
+    # Fair queues share the link. Each has room for 25 packets. Goodput counts data in order, and a
+    # recovery takes one or two round trips. So a flow that recovers when the measurement begins or
+    # ends may have two queues of packets more or fewer in its 10 s, although they crossed the link.
+    recovery_mbps = 2 * 25 * 1448 * 8 / 10e6
+    link_mbps = 10 * 1448 / 1500
     for one in (kernel, sim):
-        assert goodputs_mbps(one) == pytest.approx([10 / 8 * 1448 / 1500] * 8, rel=0.02)
+        shares_mbps = sorted(goodputs_mbps(one))
+        # A connection's hash selects one of 256 sub-queues. In a tenth of the runs on the kernel
+        # two connections share a sub-queue, so seven queues share the link.
+        if one is kernel and sum(shares_mbps[:2]) < 1.2 * shares_mbps[-1]:
+            shares_mbps[:2] = [sum(shares_mbps[:2])]
+        equal_mbps = [link_mbps / len(shares_mbps)] * len(shares_mbps)
+        assert shares_mbps == pytest.approx(equal_mbps, rel=0.005, abs=recovery_mbps)
     # A flow's delay depends on when it lost packets last; the mean over the flows does not.
     means_ms = [sum(srtts_ms(one)) / 8 for one in (kernel, sim)]
     assert means_ms[0] == pytest.approx(means_ms[1], rel=0.1)
