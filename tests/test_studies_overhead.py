@@ -78,7 +78,7 @@ def test_a_counterfactual_measures_with_another_option(
     statement = next(one for one in STUDY.statements if one.id == "C-TH-235")
     why = Why("refuted", "It is cheap.", [Change("more", keys="requests-50", options=changes)])
     statement = dataclasses.replace(statement, why=why)
-    [tried] = tries.tries_of(STUDY, ctx, statement, made_up.rows("overhead", ctx))
+    [tried] = tries.Tries(STUDY, ctx, made_up.rows("overhead", ctx)).of(statement)
     assert tried.claim.measured == pytest.approx(1 + 0.02 + 90 * 0.003)
     [command] = asked
     assert made_up.option(command, "--requests") == "90"
@@ -90,11 +90,11 @@ def test_what_shows_a_cause_counts_as_a_counterfactual(tmp_path: Path) -> None:
     statement = next(one for one in STUDY.statements if one.id == "C-TH-235")
     why = Why("refuted", "It is cheap.", shown_by="overhead-empty-th-223")
     rows = made_up.rows("overhead", ctx)
-    [tried] = tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=why), rows)
+    [tried] = tries.Tries(STUDY, ctx, rows).of(dataclasses.replace(statement, why=why))
     assert (tried.claim.id, tried.claim.verdict) == ("overhead-empty-th-223", "holds")
     assert tried.claim.basis == "live"
     assert tried.change.says == "the comparison that claim overhead-empty-th-223 makes"
-    assert tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=None), rows) == []
+    assert tries.Tries(STUDY, ctx, rows).of(dataclasses.replace(statement, why=None)) == []
 
 
 def test_what_shows_a_cause_is_a_statement_of_the_study() -> None:

@@ -35,7 +35,7 @@ from headway.verdicts import (
     write,
 )
 from headway.verdicts.pages import pages, study_pages
-from headway.verdicts.tries import RowsByChange, Tried, tries_of
+from headway.verdicts.tries import Tried, Tries
 
 STUDIES = {
     study.name if form is study else f"{study.name}-live": form
@@ -234,9 +234,9 @@ def test_a_failure_is_explained_by_what_its_counterfactuals_show(name: str) -> N
 def test_counterfactuals_show_what_is_locked(name: str) -> None:
     ctx, rows = evidence(name)
     failed = {claim.id for claim in quick(name).result.claims if claim.verdict == "fails"}
-    changed: RowsByChange = {}
+    counterfactuals = Tries(STUDIES[name], ctx, rows)
     tries = {
-        one.id: tries_of(STUDIES[name], ctx, one, rows, changed, only_first=True)
+        one.id: counterfactuals.of(one, only_first=True)
         for one in STUDIES[name].statements
         if one.id in failed and one.why is not None
     }

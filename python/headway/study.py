@@ -21,7 +21,7 @@ import pkgutil
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -108,6 +108,10 @@ class StudyContext:
     notice: Notice = no_notice
     resume: bool = False
     keeps_traces: bool = True
+    made: dict[Study[Any, Any], dict[str, Experiment]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    """The experiments of each study that was asked for its ``trials``."""
 
     @property
     def trials_dir(self) -> Path:
@@ -216,9 +220,15 @@ class Study(abc.ABC, Generic[Row, Found]):
     def page(self, ctx: StudyContext, found: Found) -> Page:
         """Tables, figures and data to show."""
 
+    def trials(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """The ``experiments`` of a context, which are made only once."""
+        if self not in ctx.made:
+            ctx.made[self] = self.experiments(ctx)
+        return ctx.made[self]
+
     def sketches(self, ctx: StudyContext) -> list[Sketch]:
         """Drawings of the set-up: by default the topologies of the study's experiments."""
-        return sketches(self.experiments(ctx).values())
+        return sketches(self.trials(ctx).values())
 
     def judge(self, ctx: StudyContext, found: Found) -> list[Claim]:
         """Every statement with its verdict."""
@@ -235,11 +245,11 @@ class Study(abc.ABC, Generic[Row, Found]):
 
     def collect(self, ctx: StudyContext) -> Observed[Row]:
         """Run all trials and observe them."""
-        return ctx.run_trials(self.experiments(ctx), self.observe)
+        return ctx.run_trials(self.trials(ctx), self.observe)
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
         """Observe the saved trials. Raises HeadwayError if one is missing or of another run."""
-        experiments = self.experiments(ctx)
+        experiments = self.trials(ctx)
         missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
         again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
         if missing:

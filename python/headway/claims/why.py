@@ -93,7 +93,10 @@ class _Edited:
         return hash(repr(self.fields))
 
     def __call__(self, experiment: Experiment) -> Experiment:
-        data = experiment.model_dump(mode="json")
+        # Flows that stay as they are need not be parsed again: there may be thousands.
+        edits_flows = any(path.partition(".")[0] == "flows" for path, _ in self.fields)
+        kept = {} if edits_flows else {"flows": experiment.flows}
+        data = experiment.model_dump(mode="json", exclude=set(kept)) | kept
         for path, value in self.fields:
             if not _put(data, path.split("."), value):
                 raise LookupError(f"{path}: no such field")

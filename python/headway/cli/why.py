@@ -15,7 +15,7 @@ from headway.cli.show import console, print_json, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.study import Study, StudyContext, discover
 from headway.table import value_text
-from headway.verdicts.tries import tries_of
+from headway.verdicts.tries import Tries
 
 
 def why(
@@ -43,7 +43,7 @@ def why(
         )
         rows = study.collect(ctx).rows
         claim = statement.judge(study.gather(ctx, rows), ctx.basis)
-        tried = tries_of(study, ctx, statement, rows)
+        tried = Tries(study, ctx, rows).of(statement)
     if as_json:
         print_json(
             {

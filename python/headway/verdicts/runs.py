@@ -12,7 +12,7 @@ from headway.backends import Backend
 from headway.claims import Claim
 from headway.study import Study, StudyContext
 from headway.sweep import Progress, no_progress
-from headway.verdicts.tries import RowsByChange, Tried, tries_of
+from headway.verdicts.tries import Tried, Tries
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,10 @@ def judged(
         rows = study.collect(ctx).rows
         claims = study.judge(ctx, study.gather(ctx, rows))
         failed = {claim.id for claim in claims if claim.verdict == "fails"} if tries else set()
-        changed: RowsByChange = {}
+        counterfactuals = Tries(study, ctx, rows)
         tried = {
             one.id: found
             for one in study.statements
-            if one.id in failed
-            and (found := tries_of(study, ctx, one, rows, changed, only_first=quick))
+            if one.id in failed and (found := counterfactuals.of(one, only_first=quick))
         }
         return Judged(claims, tried)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,63 +29,71 @@ class Tried:
     claim: Claim
 
 
-RowsByChange = dict[tuple[object, ...], Any]
-"""Observations by change and trial, so that statements with the same change share the runs."""
+class Tries:
+    """Runs the counterfactuals of a study's statements in one context.
 
-
-def tries_of(
-    study: Study[Any, Any],
-    ctx: StudyContext,
-    statement: Statement[Any],
-    rows: Mapping[str, Any],
-    changed: RowsByChange | None = None,
-    *,
-    only_first: bool = False,
-) -> list[Tried]:
-    """Run and judge each counterfactual of a statement. Raises HeadwayError.
-
-    Only trials that a change applies to run again; the others keep the observations in ``rows``.
-    ``changed`` has the observations of changed trials that ran for other statements of the same
-    study and context; they do not run again. With ``only_first`` only the first of ``tries`` runs.
-    The statement that ``shown_by`` names needs no run, since it judges ``rows``.
+    ``rows`` has the observations of the study's trials as published. Only trials that a change
+    applies to run again, once for all statements with the same change; the others keep their
+    observations.
     """
-    known = {} if changed is None else changed
-    why = statement.why
-    if why is None:
-        return []
 
-    def judged(one: Statement[Any], evidence: Mapping[str, Any]) -> Claim:
-        return one.judge(study.gather(ctx, evidence), ctx.basis)
+    def __init__(self, study: Study[Any, Any], ctx: StudyContext, rows: Mapping[str, Any]) -> None:
+        self._study, self._ctx, self._rows = study, ctx, rows
+        self._changed: dict[tuple[object, ...], Any] = {}
+        """Observations by change and trial."""
 
-    found = [
-        Tried(change, judged(statement, {**rows, **_changed(study, ctx, change, known)}))
-        for change in why.tries[: 1 if only_first else None]
-    ]
-    shown = [judged(one, rows) for one in study.statements if one.id == why.shown_by]
-    return [*found, *(Tried(why.changes[-1], claim) for claim in shown)]
+    def of(self, statement: Statement[Any], *, only_first: bool = False) -> list[Tried]:
+        """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
+        With ``only_first`` only the first of ``tries`` runs. The statement that ``shown_by`` names
+        needs no run, since it judges the observations as published.
+        """
+        why = statement.why
+        if why is None:
+            return []
+        found = [
+            Tried(change, self._judged(statement, {**self._rows, **self._rows_with(change)}))
+            for change in why.tries[: 1 if only_first else None]
+        ]
+        shown = [
+            self._judged(one, self._rows)
+            for one in self._study.statements
+            if one.id == why.shown_by
+        ]
+        return [*found, *(Tried(why.changes[-1], claim) for claim in shown)]
 
-def _changed(
-    study: Study[Any, Any], ctx: StudyContext, change: Change, known: RowsByChange
-) -> dict[str, Any]:
-    """The observations of the trials that a change applies to, by the trial's key."""
-    is_measured = isinstance(study, MeasuredStudy)
-    every: Mapping[str, Any] = (
-        study.commands(ctx) if isinstance(study, MeasuredStudy) else study.experiments(ctx)
-    )
-    names = {
-        key: (change.edit, change.observe, *change.options.items(), key)
-        for key in every
-        if change.matches(key)
-    }
-    if not names:
-        what = "measurement" if is_measured else "trial"
-        raise HeadwayError(f"{study.name}: no {what} matches {', '.join(change.patterns)}")
-    missing = {key: every[key] for key, name in names.items() if name not in known}
-    if missing:
-        found = _measured(missing, change) if is_measured else _run(study, ctx, missing, change)
-        known.update({names[key]: row for key, row in found.items()})
-    return {key: known[name] for key, name in names.items()}
+    def _judged(self, statement: Statement[Any], rows: Mapping[str, Any]) -> Claim:
+        return statement.judge(self._study.gather(self._ctx, rows), self._ctx.basis)
+
+    @functools.cached_property
+    def _trials(self) -> Mapping[str, Any]:
+        """The study's trials by key: experiments, or commands of headwayctl."""
+        if isinstance(self._study, MeasuredStudy):
+            return self._study.commands(self._ctx)
+        return self._study.trials(self._ctx)
+
+    def _rows_with(self, change: Change) -> dict[str, Any]:
+        """The observations of the trials that a change applies to, by the trial's key."""
+        study = self._study
+        names = {
+            key: (change.edit, change.observe, *change.options.items(), key)
+            for key in self._trials
+            if change.matches(key)
+        }
+        if not names:
+            what = "measurement" if isinstance(study, MeasuredStudy) else "trial"
+            raise HeadwayError(f"{study.name}: no {what} matches {', '.join(change.patterns)}")
+        missing = {
+            key: self._trials[key] for key, name in names.items() if name not in self._changed
+        }
+        if missing:
+            found = (
+                _measured(missing, change)
+                if isinstance(study, MeasuredStudy)
+                else _run(study, self._ctx, missing, change)
+            )
+            self._changed.update({names[key]: row for key, row in found.items()})
+        return {key: self._changed[name] for key, name in names.items()}
 
 
 def _run(

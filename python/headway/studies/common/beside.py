@@ -33,7 +33,7 @@ class BesideSimulator(Study[Row, Found]):
         return self._with_twins(ctx, super().saved(ctx))
 
     def _with_twins(self, ctx: StudyContext, seen: Observed[Row]) -> Observed[Row]:
-        twins = {key: twin(each) for key, each in self.experiments(ctx).items()}
+        twins = {key: twin(each) for key, each in self.trials(ctx).items()}
         found = observed(twins, self.observe, None, SimBackend(), ctx.threads)
         for key, row in found.rows.items():
             seen.add(f"{SIMULATED}{key}", row, seen.meta)
