@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -84,7 +85,7 @@ class Vectors(Spec):
     @model_validator(mode="after")
     def _check_totals(self) -> Self:
         for column, what in enumerate(("requests", "responses")):
-            total = sum(epoch[column] for epoch in self.epochs)
+            total = sum(map(itemgetter(column), self.epochs))
             if total > MAX_BYTES:
                 most = format_size(MAX_BYTES)
                 raise ValueError(

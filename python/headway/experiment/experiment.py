@@ -146,7 +146,7 @@ class Experiment(Spec):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
             self._check_service(link, where)
-            engine.check_routers([router.name for router in link.all_routers()])
+            engine.check_routers(link.router_names())
             if link.mtu is not None and self._requests_rates:
                 raise ValueError(
                     f"mtu: {where} has one; not with the startup {_REQUESTS}, whose hosts fix the "
@@ -166,11 +166,12 @@ class Experiment(Spec):
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
                     "a relay has separate hosts"
                 )
+        delays_ns = [link.largest_delay_ns() for link in links]  # once, not for every flow
         seen: set[int] = set()  # "3xcubic" repeats one Flow object; check it once
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._check_flow(number, flow, graph, links)
+                self._check_flow(number, flow, graph, links, delays_ns)
 
     @staticmethod
     def _check_buffer(link: Link, base_rtt_ns: int, of: str) -> None:
@@ -214,7 +215,14 @@ class Experiment(Spec):
                 f"must be less than the hop where the flow leaves, {last}"
             )
 
-    def _check_flow(self, number: int, flow: Flow, graph: Graph, links: Sequence[Link]) -> None:
+    def _check_flow(
+        self,
+        number: int,
+        flow: Flow,
+        graph: Graph,
+        links: Sequence[Link],
+        delays_ns: Sequence[int],
+    ) -> None:
         where = f"flows[{number}]"
         if graph.is_row:
             self._check_hops(where, flow, len(links) // 2)
@@ -245,10 +253,11 @@ class Experiment(Spec):
         if isinstance(flow.app, Sessions | Exchanges | Pages | Transfers) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
-            self._check_many_connections(where, flow, (there, back))
+            longest_ns = max(sum(delays_ns[link] for link in route) for route in routes)
+            self._check_many_connections(where, flow, longest_ns)
 
     def _check_headers(self, where: str, flow: Flow, links: Sequence[Link]) -> None:
-        routers = {router.name for link in links for router in link.all_routers()}
+        routers = {name for link in links for name in link.router_names()}
         relay = flow.relay.control if flow.relay is not None else None
         for control in (flow.control, relay):
             if control is None or control.kernel_own is not None:
@@ -269,16 +278,13 @@ class Experiment(Spec):
                 f"at most the MTU of its path, {format_size(most)}"
             )
 
-    def _check_many_connections(
-        self, where: str, flow: Flow, routes: Sequence[Sequence[Link]]
-    ) -> None:
+    def _check_many_connections(self, where: str, flow: Flow, links_ns: int) -> None:
         if self.capture is not None:
             raise ValueError(
                 f"capture: is not allowed with {where}; "
                 "a capture cannot distinguish the connections of one pair"
             )
-        path_ns = 2 * self.topology.access_delay + flow.delay
-        path_ns += max(sum(link.largest_delay_ns() for link in route) for route in routes)
+        path_ns = 2 * self.topology.access_delay + flow.delay + links_ns
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "

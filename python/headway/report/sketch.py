@@ -131,7 +131,10 @@ def sketches(experiments: Iterable[Experiment]) -> list[Sketch]:
 def _dumbbell(experiments: Sequence[Experiment]) -> Sketch:
     forward = [one.topology.links()[0][0] for one in experiments]
     back = [one.topology.links()[0][1] for one in experiments]
-    rtts_ns = {one.base_rtt_ns + 2 * flow.delay for one in experiments for flow in one.flows}
+    rtts_ns: set[int] = set()
+    for one in experiments:
+        path_ns = one.base_rtt_ns
+        rtts_ns.update(path_ns + 2 * flow.delay for flow in one.flows)
     flows = {len(one.flows) for one in experiments}
     asks = all(not _pushes(flow) for one in experiments for flow in one.flows)
     left, right = ("client", "server") if asks else ("sender", "receiver")
