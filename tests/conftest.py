@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -22,6 +23,10 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("headway")
+
+# The results of all studies stay in memory (quick.py). With Python's default thresholds, searching
+# them for garbage again and again takes a tenth of the processor time.
+gc.set_threshold(200_000, 20, 50)
 
 LONGEST = (
     "test_thirty_thousand_flows_end",
