@@ -56,6 +56,7 @@ impl Header {
         let segment = Some(payload).filter(|_| has_ports && protocol == TCP);
         let flags = segment.and_then(|segment| segment.get(13));
         let ip_options = ip.header_len_bytes() > FIXED_BYTES;
+        let is_ack = segment.is_some_and(is_ack);
         Some(Header {
             source: ip.source(),
             destination: ip.destination(),
@@ -66,8 +67,8 @@ impl Header {
             opens: flags.is_some_and(|flags| u16::from(*flags) & TcpFlags::SYN.bits() != 0),
             asks_ecn: flags.is_some_and(asks_ecn),
             is_tcp: protocol == TCP,
-            is_ack: segment.is_some_and(is_ack),
-            acked: segment.and_then(|segment| acked(segment, ip_options)),
+            is_ack,
+            acked: segment.and_then(|segment| acked(segment, is_ack && !ip_options)),
             source_port: port(0),
             destination_port: port(2),
         })
@@ -83,13 +84,12 @@ fn is_ack(segment: &[u8]) -> bool {
     segment.len() == usize::from(header_words >> 4) * 4 && u16::from(*flags) & others.bits() == 0
 }
 
-/// The acknowledgement of a TCP segment. It is pure if the segment has nothing else; its only option
-/// may be timestamps.
-fn acked(segment: &[u8], ip_options: bool) -> Option<Acked> {
+/// The acknowledgement of a TCP segment. It is pure if the packet has nothing else (`is_alone`); its
+/// only TCP option may be timestamps.
+fn acked(segment: &[u8], is_alone: bool) -> Option<Acked> {
     let &[offset, flags] = segment.get(12..14)? else {
         return None;
     };
-    let only_timestamps = segment.get(20..).is_some_and(has_only_timestamps);
     if u16::from(flags) & TcpFlags::ACK.bits() == 0 {
         return None;
     }
@@ -98,7 +98,7 @@ fn acked(segment: &[u8], ip_options: bool) -> Option<Acked> {
         number: u32::from_be_bytes(segment[8..12].try_into().ok()?),
         // the lowest bit of the other byte is the third flag of Accurate ECN (RFC 9768)
         ecn_flags: flags & ecn.bits() as u8 | offset & 1,
-        is_pure: !ip_options && is_ack(segment) && only_timestamps,
+        is_pure: is_alone && segment.get(20..).is_some_and(has_only_timestamps),
     })
 }
 

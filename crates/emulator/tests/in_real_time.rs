@@ -15,6 +15,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -51,6 +52,18 @@ macro_rules! measured {
             Err(machine::TooBusy(reason)) => return skipped::skipped(1, &reason),
         }
     };
+}
+
+/// A path for the packet log of one test.
+fn log_file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("headway-{name}-{}.log", std::process::id()))
+}
+
+/// The rows of a packet log, which is then removed.
+fn take_log(file: &Path) -> Vec<Row> {
+    let rows = read_log(file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    rows
 }
 
 /// Prints a line that the test harness does not capture, so that it is always visible.
@@ -172,7 +185,7 @@ fn departures_at_ten_megabits_are_punctual() {
 #[test]
 fn the_log_has_every_packet_and_agrees_with_the_counters() {
     need!(missing());
-    let file = std::env::temp_dir().join(format!("headway-live-{}.log", std::process::id()));
+    let file = log_file("live");
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "limit_bytes": 15000}"#;
     let run = || {
         let pair = Pair::new(link, |config| config.log = Some(file.clone()));
@@ -182,8 +195,7 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
     // repeat the measurement if rows of the log were lost because the writer thread got too little
     // processor time
     let summary = measured!("rows", run, |summary| summary.log_lost_rows == 0);
-    let rows = read_log(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let rows = take_log(&file);
 
     assert_eq!(rows.len() as u64, summary.log_rows);
     for (number, direction) in summary.directions.iter().enumerate() {
@@ -214,13 +226,12 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
 #[test]
 fn the_log_shows_when_a_queue_dropped_a_packet_at_its_head() {
     need!(missing());
-    let file = std::env::temp_dir().join(format!("headway-codel-{}.log", std::process::id()));
+    let file = log_file("codel");
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "aqm": {"name": "codel"}}"#;
     let pair = Pair::new(link, |config| config.log = Some(file.clone()));
     pair.bulk(2);
     pair.stop();
-    let rows = read_log(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let rows = take_log(&file);
     let dropped: Vec<&Row> = rows.iter().filter(|r| r.outcome == 3).collect();
     assert!(!dropped.is_empty());
     for row in dropped {
@@ -233,7 +244,7 @@ fn the_log_shows_when_a_queue_dropped_a_packet_at_its_head() {
 #[test]
 fn an_answer_of_a_host_joins_its_link_when_the_packet_it_answers_was_due() {
     need!(missing(), missing_program("ping"));
-    let file = std::env::temp_dir().join(format!("headway-answers-{}.log", std::process::id()));
+    let file = log_file("answers");
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000}"#;
     let pair = Pair::new(link, |config| config.log = Some(file.clone()));
     let ping = pair.left.spawn(|| {
@@ -244,8 +255,7 @@ fn an_answer_of_a_host_joins_its_link_when_the_packet_it_answers_was_due() {
     });
     assert!(ping.join().unwrap());
     pair.stop();
-    let rows = read_log(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let rows = take_log(&file);
     let of = |link: u8| {
         rows.iter()
             .filter(move |r| r.link == link && r.protocol == 1)
@@ -259,7 +269,7 @@ fn an_answer_of_a_host_joins_its_link_when_the_packet_it_answers_was_due() {
 #[test]
 fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
     need!(missing());
-    let file = std::env::temp_dir().join(format!("headway-opens-{}.log", std::process::id()));
+    let file = log_file("opens");
     let run = || {
         let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000}"#;
         let pair = Pair::new(link, |config| {
@@ -276,9 +286,7 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
         sender.join().unwrap();
         drop(listener);
         pair.stop();
-        let rows = read_log(&file).unwrap();
-        std::fs::remove_file(&file).unwrap();
-        rows
+        take_log(&file)
     };
     // The host sends SYN, ACK and data. After the SYN-ACK, each of its packets leaves the access
     // link after the packet before it.
@@ -317,14 +325,13 @@ fn wrong_checksums() -> u64 {
 #[test]
 fn the_kernel_drops_every_packet_that_the_link_damages() {
     need!(missing());
-    let file = std::env::temp_dir().join(format!("headway-damage-{}.log", std::process::id()));
+    let file = log_file("damage");
     let link = r#"{"rate_bps": 5000000, "delay_ns": 5000000, "corruption": {"packet": 0.05}}"#;
     let pair = Pair::new(link, |config| config.log = Some(file.clone()));
     let received = pair.bulk(2);
     let dropped = [&pair.left, &pair.right].map(|host| host.spawn(wrong_checksums).join().unwrap());
     pair.stop();
-    let rows = read_log(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let rows = take_log(&file);
     let damaged = |link: u8| {
         let rows = rows
             .iter()
@@ -344,13 +351,12 @@ fn the_kernel_drops_every_packet_that_the_link_damages() {
 #[test]
 fn a_host_learns_the_links_mtu_from_the_emulator() {
     need!(missing());
-    let file = std::env::temp_dir().join(format!("headway-mtu-{}.log", std::process::id()));
+    let file = log_file("mtu");
     let link = r#"{"rate_bps": 5000000, "delay_ns": 20000000, "mtu": {"size_bytes": 1400}}"#;
     let pair = Pair::new(link, |config| config.log = Some(file.clone()));
     let received = pair.bulk(2);
     pair.stop();
-    let rows = read_log(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let rows = take_log(&file);
     let data: Vec<_> = rows
         .iter()
         .filter(|row| row.link == 0 && row.ip_bytes > 100)
@@ -528,7 +534,7 @@ fn through(
     let hosts = (side(77, 0, &[0, 2]), side(78, MS, &[1]));
     let mut config = Config::new(forward.link, reverse.link, hosts.0, hosts.1);
     config.further = vec![further];
-    let log = std::env::temp_dir().join(format!("headway-routes-{}", std::process::id()));
+    let log = log_file("routes");
     config.log = Some(log.clone());
     let ((left, left_fds), (right, right_fds)) = (devices(), devices());
     let mut emulator = Emulator::new(config, left_fds, right_fds).unwrap();
@@ -538,8 +544,7 @@ fn through(
     act(&left, &right);
     stop.store(true, Ordering::Relaxed);
     let summary = running.join().unwrap();
-    let rows = read_log(&log).unwrap();
-    std::fs::remove_file(&log).unwrap();
+    let rows = take_log(&log);
     (summary, rows)
 }
 
