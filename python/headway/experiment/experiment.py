@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -56,6 +56,16 @@ def _setting(field: str, name: object, value: object) -> tuple[str, str]:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"{name}: {shorten(repr(value))} is not allowed; a number, or text")
     return engine.host_setting(field, str(name), str(value), [])
+
+
+class _Crossed(NamedTuple):
+    """What the checks of flows need to know of a link."""
+
+    link: Link
+    longest_ns: int
+    """Delay in ns with all effects, without the queue."""
+    routers: Sequence[str]
+    """Names of its routers."""
 
 
 class Experiment(Spec):
@@ -142,11 +152,13 @@ class Experiment(Spec):
         graph, named = self.topology.graph(), named_links(self.topology)
         links = list(named.values())
         base_rtt_ns = self.base_rtt_ns
+        routers: list[list[str]] = []
         for index, (name, link) in enumerate(named.items()):
             where = f"hop {index // 2}" if graph.is_row else name
             self._check_buffer(link, base_rtt_ns, f" of {where}")
             self._check_service(link, where)
-            engine.check_routers(link.router_names())
+            routers.append([router.name for router in link.all_routers()])
+            engine.check_routers(routers[-1])
             if link.mtu is not None and self._requests_rates:
                 raise ValueError(
                     f"mtu: {where} has one; not with the startup {_REQUESTS}, whose hosts fix the "
@@ -166,12 +178,16 @@ class Experiment(Spec):
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
                     "a relay has separate hosts"
                 )
-        delays_ns = [link.largest_delay_ns() for link in links]  # once, not for every flow
+        # Computed once, not for every flow.
+        crossed = [
+            _Crossed(link, link.largest_delay_ns(), names)
+            for link, names in zip(links, routers, strict=True)
+        ]
         seen: set[int] = set()  # "3xcubic" repeats one Flow object; check it once
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._check_flow(number, flow, graph, links, delays_ns)
+                self._check_flow(number, flow, graph, crossed)
 
     @staticmethod
     def _check_buffer(link: Link, base_rtt_ns: int, of: str) -> None:
@@ -215,14 +231,7 @@ class Experiment(Spec):
                 f"must be less than the hop where the flow leaves, {last}"
             )
 
-    def _check_flow(
-        self,
-        number: int,
-        flow: Flow,
-        graph: Graph,
-        links: Sequence[Link],
-        delays_ns: Sequence[int],
-    ) -> None:
+    def _check_flow(self, number: int, flow: Flow, graph: Graph, links: Sequence[_Crossed]) -> None:
         where = f"flows[{number}]"
         if graph.is_row:
             self._check_hops(where, flow, len(links) // 2)
@@ -244,7 +253,9 @@ class Experiment(Spec):
             )
         if isinstance(flow.app, Transfers) and flow.app.load is not None:
             try:
-                engine.check_load(flow.app.load, flow.app.sizes, self.slowest_bps(there))
+                engine.check_load(
+                    flow.app.load, flow.app.sizes, self.slowest_bps(each.link for each in there)
+                )
             except ValueError as error:
                 raise ValueError(f"{where}.app.load: {error}") from None
         stack = flow.stack or self.stack
@@ -253,11 +264,11 @@ class Experiment(Spec):
         if isinstance(flow.app, Sessions | Exchanges | Pages | Transfers) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
-            longest_ns = max(sum(delays_ns[link] for link in route) for route in routes)
+            longest_ns = max(sum(each.longest_ns for each in route) for route in (there, back))
             self._check_many_connections(where, flow, longest_ns)
 
-    def _check_headers(self, where: str, flow: Flow, links: Sequence[Link]) -> None:
-        routers = {name for link in links for name in link.router_names()}
+    def _check_headers(self, where: str, flow: Flow, links: Sequence[_Crossed]) -> None:
+        routers = {name for each in links for name in each.routers}
         relay = flow.relay.control if flow.relay is not None else None
         for control in (flow.control, relay):
             if control is None or control.kernel_own is not None:
@@ -269,9 +280,10 @@ class Experiment(Spec):
                     raise ValueError(f"{where}.{error}") from None
 
     @staticmethod
-    def _check_mtu(where: str, flow: Flow, there: Sequence[Link]) -> None:
+    def _check_mtu(where: str, flow: Flow, there: Sequence[_Crossed]) -> None:
         """Check that datagrams fit the links' MTU, because neither backend sends fragments."""
-        most = min((link.mtu.size for link in there if link.mtu is not None), default=None)
+        mtus = (each.link.mtu for each in there)
+        most = min((mtu.size for mtu in mtus if mtu is not None), default=None)
         if most is not None and isinstance(flow.app, Cbr) and flow.app.packet > most:
             raise ValueError(
                 f"{where}.app.packet: {format_size(flow.app.packet)} is not allowed; "

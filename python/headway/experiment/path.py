@@ -133,11 +133,6 @@ class Link(Spec):
         first = Router.model_construct(name="quick-start", tunables=self.quick_start)
         return (first, *self.routers)
 
-    def router_names(self) -> list[str]:
-        """The names of all routers, as in ``all_routers``."""
-        first = [] if self.quick_start is None else ["quick-start"]
-        return first + [router.name for router in self.routers]
-
 
 class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.

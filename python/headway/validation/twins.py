@@ -66,7 +66,7 @@ def compare_with_simulator(
         notice=ctx.notice,
         resume=resume,
     )
-    twins = {key: twin(experiment) for key, experiment in study.experiments(ctx).items()}
+    twins = {key: twin(experiment) for key, experiment in study.trials(ctx).items()}
     simulator = study.conclude(twin_ctx, twin_ctx.run_trials(twins, study.observe))
     tables = compare_tables(kernel.tables, simulator.tables)
     claims = [judge(a, kernel.tables, simulator.tables) for a in study.agreements]
