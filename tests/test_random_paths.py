@@ -87,6 +87,9 @@ def test_a_case_is_what_its_settings_say(drawn: list[Case]) -> None:
             assert all((getattr(flow, buffer) is not None) == is_set for flow in tcp)
         assert set(experiment.sysctls) == {settings.get("sysctl", "").split(" ")[0]} - {""}
         assert set(experiment.route_attributes) == {settings.get("route", "")} - {""}
+        assert (back.ack_thinning is not None) == ("ack_thinning" in settings)
+        assert (there.corruption is not None) == ("corruption" in settings)
+        assert (there.mtu is not None) == ("mtu" in settings)
         if settings.get("policer") == "marks":
             assert there.policer is not None
             assert there.policer.mark

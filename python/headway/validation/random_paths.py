@@ -48,6 +48,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "policer": ("drops", "marks"),
     "shaper": ("on",),
     "aggregation": ("1-4ms", "4-15ms"),
+    "ack_thinning": ("filter", "1 in 2-8"),
+    "corruption": ("on",),
+    "mtu": ("576-1400 B",),
     "change": tuple(f"{name} {how}" for name in _CHANGING for how in ("begins", "ends")),
     "window": ("rcvbuf", "sndbuf", "both"),
     "sysctl": (
@@ -158,7 +161,21 @@ def _links(
         at_ms = round(1000 * length_s * draws.between(0.4, 0.7))
         then = {"start": f"{at_ms} ms", name: "off" if how == "ends" else effect}
         link["vary"] = {"kind": "schedule", "steps": [{"start": "0 s"}, then]}
+    if "ack_thinning" in settings:
+        links[1]["ack_thinning"] = _thinning(settings["ack_thinning"], draws)
+    if "corruption" in settings:
+        links[0]["corruption"] = {"packet": round(draws.between(0.0002, 0.004), 5)}
+    if "mtu" in settings:
+        links[0]["mtu"] = {"size": f"{rounded(draws.between(*_range(settings['mtu'])))} B"}
     return links[0], links[1]
+
+
+def _thinning(what: str, draws: Draws) -> Fields:
+    """How the link of the ACKs thins them."""
+    if what == "filter":
+        return {"filter": True}
+    low, high = _range(what.removeprefix("1 in "))
+    return {"keep": f"1/{rounded(draws.between(low, high))}"}
 
 
 def _effect(name: str, what: str, rate_bps: int, rtt_us: int, draws: Draws) -> Fields:
