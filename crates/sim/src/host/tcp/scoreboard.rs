@@ -272,20 +272,20 @@ impl Scoreboard {
     }
 
     /// Cuts the sk_buffs that have packets above `mss` bytes into packets of at most `mss`, and marks
-    /// these lost (tcp_simple_retransmit, tcp_set_skb_tso_segs). Returns for each packet of the new
-    /// scoreboard the index of the old packet with its first byte.
+    /// these lost (tcp_simple_retransmit, tcp_set_skb_tso_segs). Packets that are SACKed are kept: a
+    /// SACK of a part of an sk_buff divides it (tcp_match_skb_to_sack). Returns for each packet of the
+    /// new scoreboard the index of the old packet with its first byte.
     pub fn cut_anew(&mut self, mss: u32) -> Vec<usize> {
         let old: Vec<Segment> = self.segments.iter().copied().collect();
         self.segments = Ring::default();
         let (mut origins, mut sacked_end) = (vec![], self.first);
         let mut at = 0;
         while at < old.len() {
-            let rest = old[at + 1..].iter();
-            let len = 1 + rest.take_while(|segment| segment.marks & HEAD == 0).count();
+            let sacked = old[at].marks & SACKED;
+            let is_of_it = |one: &&Segment| one.marks & (HEAD | SACKED) == sacked;
+            let len = 1 + old[at + 1..].iter().take_while(is_of_it).count();
             let sk_buff = &old[at..at + len];
-            let is_cut = sk_buff.iter().any(|one| one.payload_bytes() > mss)
-                && sk_buff.iter().all(|one| one.marks & SACKED == 0);
-            if is_cut {
+            if sacked == 0 && sk_buff.iter().any(|one| one.payload_bytes() > mss) {
                 let mut from = at;
                 for piece in pieces(sk_buff, mss) {
                     while old[from].end() <= piece.seq {
@@ -477,6 +477,25 @@ mod tests {
         assert_eq!(board.next_to_retransmit(), Some(7));
         let times: Vec<_> = board.by_time.iter().map(|&(number, _)| number).collect();
         assert_eq!(times, (7..14).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_lost_of_an_sk_buff_is_cut_although_the_rest_is_sacked() {
+        let mut board = Scoreboard::default();
+        let marks = [HEAD, SACKED, SACKED, 0, PUSH | PUSHED];
+        for (number, marks) in (0..).zip(marks) {
+            board.push(sent(1 + 1448 * number, 1448, marks));
+            board.transmitted(number, number);
+        }
+        board.sacked_out = 2;
+        let origins = board.cut_anew(1348);
+        let all: Vec<_> = (0..board.end()).map(|n| *board.get(n).unwrap()).collect();
+        let sizes: Vec<_> = all.iter().map(|s| s.len).collect();
+        assert_eq!(sizes, [1348, 100, 1448, 1448, 1348, 1348, 200]);
+        assert_eq!(origins, [0, 0, 1, 2, 3, 3, 4]);
+        let lost: Vec<_> = all.iter().map(|s| s.marks & LOST != 0).collect();
+        assert_eq!(lost, [true, true, false, false, true, true, true]);
+        assert!(board.is_consistent(true));
     }
 
     #[test]
