@@ -206,7 +206,7 @@ fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
     let proxy = Proxy::start(lab, &wanted);
     let taken = pair(lab, &listener);
     wait_until("the limit", || proxy.status().taking == Taking::Full);
-    // below the ephemeral ports, one of which the connections above may have used
+    // not an ephemeral port: an earlier connection of this test may hold one in TIME_WAIT
     let client: SocketAddr = (CLIENT_V4.parse::<IpAddr>().unwrap(), 20_000).into();
     let server: SocketAddr = (SERVER_V4.parse::<IpAddr>().unwrap(), port).into();
     let known = format!("{} . {} . {} . {port}", CLIENT_V4, client.port(), SERVER_V4);

@@ -282,8 +282,8 @@ impl Scoreboard {
         let mut at = 0;
         while at < old.len() {
             let sacked = old[at].marks & SACKED;
-            let is_of_it = |one: &&Segment| one.marks & (HEAD | SACKED) == sacked;
-            let len = 1 + old[at + 1..].iter().take_while(is_of_it).count();
+            let belongs = |one: &&Segment| one.marks & (HEAD | SACKED) == sacked;
+            let len = 1 + old[at + 1..].iter().take_while(belongs).count();
             let sk_buff = &old[at..at + len];
             if sacked == 0 && sk_buff.iter().any(|one| one.payload_bytes() > mss) {
                 let mut from = at;
