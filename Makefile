@@ -26,8 +26,8 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
 	live-rust-beside live-proxy-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
-	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
-	bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
+	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls \
+	bench-queues bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -204,6 +204,9 @@ bench: build ## run the dumbbell benchmark: packets per second, ns per packet, p
 
 bench-controls: build ## compare packets per second of every control, ten flows on one core, with its target
 	$(BIN)/python benchmarks/controls_bench.py
+
+bench-queues: build ## compare the time per packet of every queue discipline with drop-tail's, 10 and 1000 flows on one core
+	$(BIN)/python benchmarks/queues_bench.py
 
 bench-beside: build ## compare this engine with another commit's: COMMIT=NAME; then run a thousand flows and more
 	$(BIN)/python benchmarks/beside_bench.py --commit $(or $(COMMIT),HEAD~1)

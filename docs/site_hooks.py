@@ -34,6 +34,8 @@ PYTHON = """# Python
 
 | Module | |
 |---|---|"""
+QUEUES = "<!-- queues -->"
+"""What docs/queues.md has in the place of the descriptions of all queue disciplines."""
 log = logging.getLogger("mkdocs.hooks")
 
 
@@ -55,6 +57,26 @@ def generated() -> dict[str, str]:
         made[f"docs/python/{module}.md"] = "\n\n".join(parts) + "\n"
     made["docs/python/index.md"] = "\n".join([PYTHON, *rows, ""])
     return made
+
+
+def described_queues() -> str:
+    """Every queue discipline as ``headway describe`` shows it."""
+    from headway.registry import registry
+
+    parts = []
+    for queue in registry().queues:
+        parts.append(f"### {queue.name}\n\n{queue.title} ({queue.source}).\n")
+        if queue.tunables:
+            parts += ["| tunable | default | allowed | meaning |", "|---|---|---|---|"]
+            parts += [
+                f"| `{one.name}` | {one.shown_default} | {one.allowed} | {one.meaning} |"
+                for one in queue.tunables
+            ]
+        if queue.counters:
+            parts += ["", "| counter | unit | meaning |", "|---|---|---|"]
+            parts += [f"| `{one.name}` | {one.unit} | {one.meaning} |" for one in queue.counters]
+        parts.append("")
+    return "\n".join(parts)
 
 
 def reference() -> dict[str, dict[str, list[str]]]:
@@ -169,7 +191,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, files: Any, **_: Any) -> str:
-    """Points links to where the site has their files. MkDocs reports those that lead nowhere."""
+    """Describes queues, and points links to where the site has their files.
+
+    MkDocs reports links that lead nowhere.
+    """
+    if QUEUES in markdown:
+        markdown = markdown.replace(QUEUES, described_queues())
     here = page.file.src_uri
     tree = _in_tree.get(here, f"docs/{here}")
     moved = {link.span(): path for link, path in links(tree, markdown)}

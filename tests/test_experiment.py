@@ -97,7 +97,7 @@ def test_a_bad_experiment_is_refused_with_one_line(changes, said) -> None:
         (
             "aqm",
             "quick-start",
-            "unknown queue discipline 'quick-start'; known: codel, drop-tail, drr, red",
+            "unknown queue discipline 'quick-start'; known: codel, drop-tail, drr, dualpi2, fq,",
         ),
     ],
 )

@@ -56,7 +56,8 @@ FILE = re.compile(
 )
 ADDRESS = re.compile(r"https?://\S+")  # addresses contain paths of servers
 OTHERS = re.compile(
-    r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
+    r"(linux|net|include/net|kernel/bpf)/"  # of kernels
+    r"|((tcp|sch)(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"
     r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # placeholders for a reader's own file
 )
 # Files that readers of a page write: ```rust PATH, ```file PATH.

@@ -2,7 +2,7 @@
 /*
  * Minimal programs that each use one kernel feature that Headway's programs need: `headwayctl
  * doctor` loads each program alone and reports which ones the kernel accepts. Of these programs,
- * `doctor` attaches only the congestion control, for a moment.
+ * `doctor` attaches only two congestion controls, for a moment.
  */
 #include "port/bpf/kernel.h"
 
@@ -53,6 +53,25 @@ struct tcp_congestion_ops probe_storage_control = {
 	.cong_avoid = (void *)probe_cong_avoid,
 	.undo_cwnd = (void *)probe_undo_cwnd,
 	.name = "hw_probe_st",
+};
+
+/* A congestion control that asks for Accurate ECN (RFC 9768) and for ECT(1): any user may choose
+ * it, it needs ECN and Accurate ECN, and it opens connections with ECT(1)
+ * (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN, TCP_CONG_NEEDS_ACCECN,
+ * TCP_CONG_ECT_1_NEGOTIATION). */
+SEC("struct_ops/probe_accurate")
+u32 BPF_PROG(probe_accurate, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops probe_accurate_control = {
+	.ssthresh = (void *)probe_accurate,
+	.cong_avoid = (void *)probe_cong_avoid,
+	.undo_cwnd = (void *)probe_undo_cwnd,
+	.flags = 1 | 2 | 4 | 8,
+	.name = "hw_probe_acc",
 };
 
 /* A program that runs at every ACK, like the sampler's (sampler.bpf.c). */

@@ -52,6 +52,13 @@ enum hw_cc_flags {
 	 * that the ACK newly acknowledges were marked, and a change is acknowledged immediately
 	 * (RFC 8257 section 3.2). The control also needs HW_CC_NEEDS_ECN. */
 	HW_CC_ECHOES_CE = 128,
+	/* The control's connections request and accept Accurate ECN (RFC 9768), whatever the host's
+	 * default is, and no other ECN: without it their packets are not ECN-capable. The control
+	 * also needs HW_CC_NEEDS_ECN. */
+	HW_CC_ACCURATE_ECN = 256,
+	/* At most pacing_chunk_pkts packets leave together, if the stack can limit them. The
+	 * simulator can, kernels cannot. */
+	HW_CC_SHORT_BURSTS = 512,
 };
 
 /* ssthresh before the first congestion event. */
@@ -73,6 +80,13 @@ enum hw_cc_event {
 	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
 	HW_EVENT_COMPLETE_CWR = 2, /* CWR or Recovery has ended */
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
+};
+
+/* What both ends of a connection have negotiated. */
+enum hw_ecn {
+	HW_ECN_NONE = 0,     /* no ECN, or a path that lets no marks or no feedback through */
+	HW_ECN_CLASSIC = 1,  /* the ECN of RFC 3168 */
+	HW_ECN_ACCURATE = 2, /* Accurate ECN (RFC 9768) */
 };
 
 /* What a control knows about the routers on its path that answer its header (fall_back.h). */
@@ -133,7 +147,7 @@ struct hw_conn {
 	u8 grant;	 /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
 
 	/* Further fields that an algorithm that paces may read. */
-	u8 ecn;		       /* 1: both ends have negotiated ECN (RFC 3168) */
+	u8 ecn;		       /* enum hw_ecn */
 	u32 peer_window_bytes; /* receive window of the peer */
 	u32 header_bytes;      /* headers of a full data packet: IP, TCP and TCP options */
 	u32 sent_pkts;	       /* data packets ever sent, with retransmissions; wraps */
@@ -166,7 +180,8 @@ struct hw_conn {
 	u8 sack;	    /* 1: both ends use selective acknowledgements */
 	u32 lost_pkts;	    /* packets that the stack ever considered lost; wraps */
 	u32 pacing_wait_us; /* time until pacing sends the next packet */
-	/* packets of delivered_pkts whose ACK echoed a CE mark; wraps. Every control may read it */
+	/* packets of delivered_pkts whose ACK echoed a CE mark; with Accurate ECN, packets that
+	 * arrived with a mark; wraps. Every control may read it */
 	u32 delivered_ce_pkts;
 	u64 delivered_us; /* time when delivered_pkts last grew, on now_us's clock */
 };

@@ -52,7 +52,10 @@ struct hw_tunable {
 	u32 max_value;
 };
 
-/* Describes a counter, a value or an event of a router, or a reading of a control. */
+/* A tunable in a macro that declares what several algorithms have. */
+#define HW_TUNABLE(name, unit, meaning, value, min, max) { name, unit, meaning, value, min, max }
+
+/* Describes a counter, a value or an event of a router or a queue, or a reading of a control. */
 struct hw_counter {
 	const char *name; /* ends with the unit of the shown value, such as _bytes */
 	const char *unit;

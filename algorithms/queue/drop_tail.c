@@ -17,9 +17,10 @@ static const struct hw_tunable drop_tail_tunables[] = {
 };
 
 static u32 drop_tail_enqueue(void *state, const u32 *tun, const struct hw_link *link,
-			     const struct hw_packet *pkt)
+			     const struct hw_packet *pkt, struct hw_held *held)
 {
 	(void)state;
+	(void)held;
 	if (tun[OVERSHOOT]) {
 		struct hw_packet nothing = { .ip_bytes = 0 };
 

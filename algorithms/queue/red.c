@@ -100,10 +100,11 @@ static int red_strikes(struct red *s, const u32 *tun, u32 random)
 }
 
 static u32 red_enqueue(void *state, const u32 *tun, const struct hw_link *link,
-		       const struct hw_packet *pkt)
+		       const struct hw_packet *pkt, struct hw_held *held)
 {
 	struct red *s = state;
 
+	(void)held;
 	red_update_average(s, tun, link);
 	if (hw_link_is_full(link, pkt)) {
 		s->count = s->count ? 1 : 0;

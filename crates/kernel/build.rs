@@ -129,11 +129,12 @@ impl Build {
             writeln!(
                 list,
                 "ControlObject {{ name: {:?}, control: {:?}, startup: {:?}, needs_ecn: {}, \
-                 binding: {binding}, algorithms: &[{algorithms}] }},",
+                 accurate_ecn: {}, binding: {binding}, algorithms: &[{algorithms}] }},",
                 control.kernel_name(startup),
                 control.name,
                 startup.map(|s| s.name),
                 control.flags.needs_ecn(),
+                control.flags.accurate_ecn(),
             )
             .expect("a String");
         }

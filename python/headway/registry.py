@@ -38,18 +38,22 @@ class Tunable(BaseModel):
         return tuple(self.unit.split("|")) if "|" in self.unit else ()
 
     @property
+    def shown_default(self) -> str:
+        """The default as text for users."""
+        return self.choices[self.default] if self.choices else str(self.default)
+
+    @property
     def allowed(self) -> str:
         """The allowed values as text for users."""
         return engine.allowed_of_tunable(self.unit, self.min, self.max)
 
     def check(self, value: object) -> int:
         """``value`` as the engine's integer; raises ValueError if the tunable does not allow it."""
-        written = str(int(value)) if isinstance(value, bool) else str(value)
-        return engine.check_tunable(self.name, self.unit, self.min, self.max, written)
+        return engine.check_tunable(self.name, self.unit, self.min, self.max, _written(value))
 
 
 class Declared(BaseModel):
-    """A counter, state value or event of a router algorithm, as its C file declares it."""
+    """A counter, state value or event of a router or a queue, as its C file declares it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,8 +68,9 @@ class Algorithm(BaseModel):
     ``flags`` of a control: "own-start" (takes no startup), "paces", "ect0" or "ect1" (the ECN
     codepoint of its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds for any
     clock of the stack), "asks-on-syn" (its header is also on the SYN with stack linux-2.6),
-    "echoes-ce" (its ACKs tell exactly which packets were marked). ``readings`` are the values of
-    its state that a trace can show.
+    "echoes-ce" (its ACKs tell exactly which packets were marked), "accurate-ecn" (it needs Accurate
+    ECN), "short-bursts" (its packets leave in short bursts). ``readings`` are the values of its
+    state that a trace can show.
 
     ``reads_monitor``: the control uses what its outgoing link publishes, and behaves as Reno if the
     link publishes nothing (docs/pep-control.md).
@@ -74,9 +79,9 @@ class Algorithm(BaseModel):
 
     ``paces``: the startup may choose a first flight from what its application writes or announces.
 
-    Of a router: ``counters`` are its counters and state, ``events`` its reports about packets,
-    ``header`` the header that it reads. ``file`` is the user's C file with a hash of its content,
-    "./mine.c@0123456789abcdef"; None for built-in algorithms.
+    Of a queue or a router: ``counters`` are its counters and state. Of a router: ``events`` are its
+    reports about packets, ``header`` the header that it reads. ``file`` is the user's C file with a
+    hash of its content, "./mine.c@0123456789abcdef"; None for built-in algorithms.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -220,14 +225,18 @@ def recorded_tunables(values: Mapping[str, object]) -> dict[str, int]:
 
 
 def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) -> dict[str, int]:
-    """Tunables by name as integers; raises ValueError for an unknown name or a bad value."""
+    """Tunables by name as integers; raises ValueError for an unknown name or a bad value.
+
+    A value with a unit may stand after a name without its unit: "target" for "target_us".
+    """
     owners = list(owners)
-    known = {tunable.name: tunable for owner in owners for tunable in owner.tunables}
-    for name in values:
-        if name not in known:
-            where = "+".join(owner.name for owner in owners)
-            raise ValueError(unknown(f"tunable of {where}", str(name), known or ["(none)"]))
-    return {name: known[name].check(value) for name, value in values.items()}
+    known = [(one.name, one.unit, one.min, one.max) for owner in owners for one in owner.tunables]
+    written = [(str(name), _written(value)) for name, value in values.items()]
+    return engine.check_tunables("+".join(owner.name for owner in owners), known, written)
+
+
+def _written(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def options_of_text(parts: list[str]) -> dict[str, str]:

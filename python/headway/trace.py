@@ -139,6 +139,30 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "name": pl.UInt8,
         "value": pl.UInt64,
     },
+    # Counters of queue disciplines at every checkpoint and at the end: algorithm is an index into
+    # Trace.queues, name an index into the discipline's counters.
+    "queue_counters": {
+        "time_ns": pl.Int64,
+        "link": pl.UInt32,
+        "algorithm": pl.UInt8,
+        "name": pl.UInt8,
+        "value": pl.UInt64,
+    },
+    # Sub-queues of such disciplines at every checkpoint and at the end, without those that no
+    # packet has reached. sojourn_us is the sum over the packets that were sent.
+    "sub_queues": {
+        "time_ns": pl.Int64,
+        "link": pl.UInt32,
+        "queue": pl.UInt32,
+        "queue_pkts": pl.UInt32,
+        "queue_bytes": pl.UInt32,
+        "sent_pkts": pl.UInt64,
+        "sent_bytes": pl.UInt64,
+        "sojourn_us": pl.UInt64,
+        "dropped_pkts": pl.UInt64,
+        "marked_ect0_pkts": pl.UInt64,
+        "marked_ect1_pkts": pl.UInt64,
+    },
     # Readings of the controls' state after every ACK: reading is an index into the flow's readings.
     "readings": {
         "flow": pl.UInt32,
@@ -161,7 +185,7 @@ _NULLS: dict[tuple[str, str], int] = {
 _FEW = 16
 """Up to this many flows or links, ``rows_of`` filters the whole table for each; with more, it
 splits the table once."""
-_ADDED = frozenset({"transfers", "readings"})
+_ADDED = frozenset({"transfers", "readings", "queue_counters", "sub_queues"})
 """Tables that traces of this format may lack, because they were added later."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
@@ -195,6 +219,8 @@ class FlowSummary(BaseModel):
     rate_limited: bool | int | None = None
     ecn: bool | None = None
     """Whether both ends negotiated ECN; None if the opener did not request it."""
+    accurate_ecn: bool | None = False
+    """Whether both ends negotiated Accurate ECN; None if the kernel does not tell."""
     ce_marks: int | None = 0
     """Data packets that arrived with CE."""
     ece_acks: int | None = 0
@@ -232,6 +258,9 @@ class Trace:
     """The router algorithms, each with the names of its counters and events as its C file declares
     them. ``headway.metrics.router_counters`` and ``headway.metrics.router_events`` return tables
     with these names as columns."""
+    queues: tuple[Algorithm, ...] = ()
+    """The queue disciplines of the run that declare counters. ``headway.metrics.queue_counters``
+    returns a table with the counters' names as columns."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:
@@ -339,12 +368,17 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
             "platform": platform.platform(),
         },
         capture=result.get("capture"),
-        routers=tuple(Algorithm.model_validate(router) for router in summary.get("routers", ())),
+        routers=_algorithms(summary.get("routers", ())),
+        queues=_algorithms(summary.get("queues", ())),
     )
     # fill the cached property ``experiment``, so that the experiment is not parsed again from
     # ``meta``
     trace.__dict__["experiment"] = experiment
     return trace
+
+
+def _algorithms(described: Iterable[Mapping[str, Any]]) -> tuple[Algorithm, ...]:
+    return tuple(Algorithm.model_validate(one) for one in described)
 
 
 WriteTable = Callable[[str, pl.DataFrame, Path], int]
@@ -369,6 +403,7 @@ def save_trace(
         "flows": [flow.model_dump(mode="json") for flow in trace.flows],
         "links": list(trace.links),
         "routers": [router.model_dump(mode="json") for router in trace.routers],
+        "queues": [queue.model_dump(mode="json") for queue in trace.queues],
         "captured": trace.capture is not None,
         "meta": dict(trace.meta),
     }
@@ -441,7 +476,8 @@ def load_trace(path: Path | str) -> Trace:
             links=tuple(state["links"]),
             meta=state["meta"],
             capture=(path / _CAPTURE_FILE).read_bytes() if state["captured"] else None,
-            routers=tuple(Algorithm.model_validate(router) for router in state["routers"]),
+            routers=_algorithms(state["routers"]),
+            queues=_algorithms(state.get("queues", ())),
         )
         _fits(trace)
         return trace

@@ -98,6 +98,35 @@ def test_tshark_reads_marks_behind_the_queue(tmp_path: Path) -> None:
     assert trace.flows[0].ce_marks in (marks - 1, marks)
 
 
+def test_tshark_decodes_accurate_ecn(tmp_path: Path) -> None:
+    asked = marked(link="hosts").model_dump() | {"flows": "1xreno:ecn=accurate"}
+    trace = run(Experiment.model_validate(asked))
+    names = ("ee0b", "eceb", "ee1b")
+    counters = tuple(f"tcp.options.acc_ecn.{name}" for name in names)
+    fields = ("frame.interface_id", "tcp.flags.ae", "tcp.flags.ace", *counters)
+    found = tshark_rows(trace, tmp_path, (*FIELDS, *fields))
+    opener = found[0]["tcp.srcport"]
+    syn, syn_ack, ack = found[0], found[2], found[4]
+    flags = ("tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece")
+    assert [syn[flag] in ("1", "True") for flag in flags] == [True, True, True]
+    assert [syn_ack[flag] in ("1", "True") for flag in flags] == [False, True, False]
+    assert ack["tcp.flags.ace"] == "2"
+    marks = ce_bytes = 0
+    e0_bytes = 1
+    for row in found:
+        if row["frame.interface_id"] != "1" or row["tcp.flags.syn"] in ("1", "True"):
+            continue
+        if row["tcp.srcport"] == opener:
+            marks += row["ip.dsfield.ecn"] == "3"
+            ce_bytes += int(row["tcp.len"]) * (row["ip.dsfield.ecn"] == "3")
+            e0_bytes += int(row["tcp.len"]) * (row["ip.dsfield.ecn"] == "2")
+            continue
+        assert row["tcp.flags.ace"] == str((5 + marks) % 8)
+        assert [row[counter] for counter in counters] == [str(e0_bytes), str(ce_bytes), "1"]
+    assert marks > 5
+    assert trace.flows[0].accurate_ecn
+
+
 @on_kernel
 @in_real_time
 def test_a_live_connection_shows_tshark_the_same_flags_in_the_same_order(tmp_path: Path) -> None:

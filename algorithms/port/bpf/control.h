@@ -50,8 +50,9 @@ struct {
 			hw_cpu->field += (by);                                            \
 	} while (0)
 
-#define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
-#define HW_ECN_OK	 1 /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
+#define HW_PACING_NEEDED   1  /* SK_PACING_NEEDED */
+#define HW_ECN_OK	   1  /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
+#define HW_ECN_ACCURATE_OK 16 /* TCP_ECN_MODE_ACCECN, since 6.18 */
 /* The kernel's default (tcp_min_tso_segs) is 2. With a startup that may send a Quick-Start
  * request in a data packet it is 1: the option cannot be added to one of several packets that
  * share a buffer. */
@@ -60,6 +61,14 @@ struct {
 #else
 #define HW_MIN_TSO_SEGS 2
 #endif
+
+/* Which ECN both ends have negotiated. Both bits are set while an opener waits for the answer. */
+HW_INLINE u8 hw_ecn_mode(const struct tcp_sock *tp)
+{
+	if (tp->ecn_flags & HW_ECN_ACCURATE_OK)
+		return HW_ECN_ACCURATE;
+	return tp->ecn_flags & HW_ECN_OK ? HW_ECN_CLASSIC : HW_ECN_NONE;
+}
 
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 {
@@ -232,7 +241,7 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->counts_acks = 0;
 	c->paced = sk->sk_pacing_status != 0;
 	c->ignore_peer_window = 0;
-	c->ecn = (tp->ecn_flags & HW_ECN_OK) != 0;
+	c->ecn = hw_ecn_mode(tp);
 	/* As tcp_enter_cwr leaves these fields. A loss that a tail loss probe has repaired, and a
 	 * drop by the sender's own queue, may look the same. */
 	c->by_mark = c->ecn && !tp->undo_marker && !tp->prior_ssthresh;

@@ -125,40 +125,6 @@ void hw_native_on_monitor(struct hw_flow *f, struct hw_conn *c, const struct hw_
 		f->cc->on_monitor(hw_cc_state(f), f->cc_tun, c, monitor);
 }
 
-void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
-{
-	if (q->ops->init)
-		q->ops->init(q->state, q->tun, link);
-}
-
-u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
-{
-	return q->ops->enqueue(q->state, q->tun, link, pkt);
-}
-
-/* The number of sub-queues that the link has to hold; 0: the discipline decides when packets
- * arrive, and the link holds none. */
-u32 hw_native_held_queues(const struct hw_queue_ops *ops)
-{
-	return ops->dequeue || ops->choose ? hw_max_u32(ops->n_queues, 1) : 0;
-}
-
-u32 hw_native_classify(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
-{
-	return q->ops->classify ? q->ops->classify(q->state, q->tun, link, pkt) : 0;
-}
-
-u32 hw_native_choose(struct hw_queue *q, const struct hw_link *link, const u32 *heads)
-{
-	return q->ops->choose ? q->ops->choose(q->state, q->tun, link, heads) : 0;
-}
-
-u32 hw_native_dequeue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt,
-		      u64 sojourn_ns)
-{
-	return q->ops->dequeue ? q->ops->dequeue(q->state, q->tun, link, pkt, sojourn_ns) : HW_PASS;
-}
-
 void hw_native_router_init(struct hw_router *r, struct hw_link *link)
 {
 	if (r->ops->init)

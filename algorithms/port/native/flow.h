@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The native binding: one flow's control and startup with their tunables and state, joined at
- * run time. crates/algorithms mirrors this file, flow.c and quick_start.c (`make mirrors`).
+ * run time. crates/algorithms mirrors this file, flow.c, queue.c and quick_start.c (`make
+ * mirrors`).
  */
 #ifndef HEADWAY_PORT_NATIVE_FLOW_H
 #define HEADWAY_PORT_NATIVE_FLOW_H
@@ -31,11 +32,12 @@ static inline void *hw_startup_state(struct hw_flow *f)
 	return f->state + f->startup_word;
 }
 
-/* A link's queue discipline with its tunables and state. */
+/* A link's queue discipline with its tunables and state, and the packets that the link holds. */
 struct hw_queue {
 	const struct hw_queue_ops *ops;
+	void *state;
 	u32 tun[HW_MAX_TUNABLES];
-	u64 state[HW_QUEUE_STATE_BYTES / 8];
+	struct hw_held held;
 };
 
 /* A link's router algorithm with its tunables and state. */

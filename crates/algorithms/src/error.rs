@@ -33,6 +33,16 @@ pub enum AlgorithmError {
         /// The values that the tunable allows, with its unit.
         allowed: String,
     },
+    /// The given value of a tunable does not fit the other tunables or the link.
+    #[error("tunable {tunable}={value} is not allowed; {allowed}")]
+    Unfit {
+        /// The tunable's name.
+        tunable: &'static str,
+        /// As given.
+        value: u32,
+        /// What is allowed.
+        allowed: String,
+    },
     /// A startup was named for a control that starts by itself: names of the control and of the
     /// startup.
     #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]

@@ -12,8 +12,6 @@ pub const SSTHRESH_INFINITE: u32 = crate::generated::SSTHRESH_INFINITE;
 /// Number of words of a flow's state, which holds a control's state and a startup's
 /// (`HW_FLOW_STATE_BYTES`).
 pub const FLOW_STATE_WORDS: usize = FLOW_STATE_BYTES / 8;
-/// Number of words of a queue discipline's state (`HW_QUEUE_STATE_BYTES`).
-pub const QUEUE_STATE_WORDS: usize = QUEUE_STATE_BYTES / 8;
 /// Number of words of a router algorithm's state (`HW_ROUTER_STATE_BYTES`).
 pub const ROUTER_STATE_WORDS: usize = ROUTER_STATE_BYTES / 8;
 
@@ -33,6 +31,20 @@ impl Default for Conn {
             grant: Grant::None as u8,
             peer_window_bytes: u32::MAX,
             header_bytes: 52,
+            ..zeros
+        }
+    }
+}
+
+impl Default for Held {
+    /// Without packets and without memory for them.
+    fn default() -> Self {
+        // SAFETY: all fields are integers or pointers, for which zero is a valid value.
+        let zeros: Self = unsafe { std::mem::zeroed() };
+        Self {
+            free: NOWHERE,
+            dropped: NOWHERE,
+            dropped_last: NOWHERE,
             ..zeros
         }
     }

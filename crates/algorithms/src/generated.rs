@@ -6,7 +6,7 @@ pub const FLOW_STATE_BYTES: usize = 208;
 pub const MAX_READINGS: usize = 24;
 pub const SSTHRESH_INFINITE: u32 = 2147483647;
 pub const MAX_NOTES: usize = 8;
-pub const QUEUE_STATE_BYTES: usize = 4096;
+pub const NOWHERE: u32 = 4294967295;
 pub const ROUTER_STATE_BYTES: usize = 4096;
 pub const MAX_TUNABLES: usize = 16;
 pub const QS_IPV4_OPTION: u32 = 25;
@@ -26,7 +26,7 @@ pub struct Tunable {
     pub min_value: u32,
     pub max_value: u32,
 }
-/// Describes a counter, a value or an event of a router, or a reading of a control.
+/// Describes a counter, a value or an event of a router or a queue, or a reading of a control.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Counter {
@@ -154,6 +154,13 @@ pub const CC_ASKS_ON_SYN: CcFlags = 64;
 /// that the ACK newly acknowledges were marked, and a change is acknowledged immediately
 /// (RFC 8257 section 3.2). The control also needs HW_CC_NEEDS_ECN.
 pub const CC_ECHOES_CE: CcFlags = 128;
+/// The control's connections request and accept Accurate ECN (RFC 9768), whatever the host's
+/// default is, and no other ECN: without it their packets are not ECN-capable. The control
+/// also needs HW_CC_NEEDS_ECN.
+pub const CC_ACCURATE_ECN: CcFlags = 256;
+/// At most pacing_chunk_pkts packets leave together, if the stack can limit them. The
+/// simulator can, kernels cannot.
+pub const CC_SHORT_BURSTS: CcFlags = 512;
 /// Properties of a control, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
 #[repr(u8)]
@@ -184,6 +191,14 @@ pub enum Event {
     /// Retransmission timeout.
     Loss = 3,
 }
+/// No ECN, or a path that lets no marks or no feedback through.
+pub const ECN_NONE: Ecn = 0;
+/// The ECN of RFC 3168.
+pub const ECN_CLASSIC: Ecn = 1;
+/// Accurate ECN (RFC 9768).
+pub const ECN_ACCURATE: Ecn = 2;
+/// What both ends of a connection have negotiated.
+pub type Ecn = core::ffi::c_uint;
 /// No answer has come back so far.
 pub const ROUTERS_UNKNOWN: Routers = 0;
 /// Routers answer, or have been silent only briefly.
@@ -263,7 +278,7 @@ pub struct Conn {
     pub request_code: u8,
     /// Enum hw_grant; a startup sets USED, DECLINED and DISABLED.
     pub grant: u8,
-    /// 1: both ends have negotiated ECN (RFC 3168).
+    /// Enum hw_ecn.
     pub ecn: u8,
     /// Receive window of the peer.
     pub peer_window_bytes: u32,
@@ -308,7 +323,8 @@ pub struct Conn {
     pub lost_pkts: u32,
     /// Time until pacing sends the next packet.
     pub pacing_wait_us: u32,
-    /// Packets of delivered_pkts whose ACK echoed a CE mark; wraps. Every control may read it.
+    /// Packets of delivered_pkts whose ACK echoed a CE mark; with Accurate ECN, packets that
+    /// arrived with a mark; wraps. Every control may read it.
     pub delivered_ce_pkts: u32,
     /// Time when delivered_pkts last grew, on now_us's clock.
     pub delivered_us: u64,
@@ -642,6 +658,85 @@ pub struct PacketView {
     /// 1: the packet is a SYN or SYN-ACK, if the link reports that.
     pub opens: u8,
 }
+/// A packet that waits.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub pkt: PacketView,
+    /// When it joined its sub-queue.
+    pub joined_ns: u64,
+    /// Number by which the link knows the packet.
+    pub id: u32,
+    /// The packet behind it; HW_NOWHERE: none.
+    pub next: u32,
+    /// Why the packet was dropped, if it was (enum hw_verdict).
+    pub verdict: u32,
+}
+/// A sub-queue and its counters since the start.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct SubQueue {
+    /// Its first packet; HW_NOWHERE: the sub-queue is empty.
+    pub head: u32,
+    /// Its last packet.
+    pub tail: u32,
+    /// Packets that wait.
+    pub pkts: u32,
+    /// Bytes that wait.
+    pub bytes: u32,
+    /// Packets that have left to the wire.
+    pub sent_pkts: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that the discipline has dropped.
+    pub dropped_pkts: u64,
+    /// Packets with ECT(0) that the discipline has marked.
+    pub marked_ect0_pkts: u64,
+    /// Packets with ECT(1) that the discipline has marked.
+    pub marked_ect1_pkts: u64,
+    /// Sum of the times that the sent packets waited.
+    pub sojourn_ns: u64,
+}
+/// All packets that a link holds. Disciplines read the first five members only.
+#[repr(C)]
+#[derive(Debug, PartialEq, Eq, Clone)]
+pub struct Held {
+    pub n_queues: u32,
+    pub pkts: u32,
+    pub bytes: u32,
+    /// What the packets would take in a kernel's memory.
+    pub memory_bytes: u64,
+    /// A discipline that has packets but sends none now sets this to the time at which it wants
+    /// to be asked again; 0: when the next packet joins.
+    pub wake_ns: u64,
+    pub waiting: *mut Waiting,
+    pub queues: *mut SubQueue,
+    /// Null, or a tournament (hw_most) for the smallest packet at a head.
+    pub least: *mut u32,
+    /// Of the hash of connections.
+    pub salt: u64,
+    /// State of the random numbers.
+    pub random: u64,
+    /// First unused entry of `waiting`.
+    pub free: u32,
+    /// First packet that was dropped and not reported to the link.
+    pub dropped: u32,
+    pub dropped_last: u32,
+    /// Id of the packet for which enqueue was called.
+    pub arriving: u32,
+    /// 1: the head that dequeue has chosen was marked by this call.
+    pub marked: u32,
+}
+/// Describes why a discipline cannot have its tunables: "target_us=9 is not allowed; at most
+/// interval_us, 5".
+#[repr(C)]
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub tunable: u32,
+    pub bound: u32,
+    /// "at most interval_us".
+    pub allowed: *const core::ffi::c_char,
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct QueueOps {
@@ -651,52 +746,58 @@ pub struct QueueOps {
     pub state_bytes: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
+    /// Descriptions of the discipline's counters and values, which are the first n_counters u64
+    /// of its state, in this order.
+    pub n_counters: u32,
+    pub counters: *const Counter,
+    /// Fills in the reason and returns 1 if the tunables do not fit together, or do not fit the
+    /// link's rate and limits; null: they always do.
+    pub check: ::core::option::Option<
+        unsafe extern "C" fn(tun: *const u32, link: *const LinkView, why: *mut Refusal) -> u32,
+    >,
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, link: *const LinkView),
     >,
-    /// Returns an enum hw_verdict for a packet that arrives at the queue.
+    /// Returns an enum hw_verdict for a packet that arrives at the queue. A discipline with
+    /// dequeue puts each packet that it admits into a sub-queue with hw_join(), and may then
+    /// drop packets at heads. Without dequeue, `held` is null.
     pub enqueue: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
             tun: *const u32,
             link: *const LinkView,
             pkt: *const PacketView,
+            held: *mut Held,
         ) -> u32,
     >,
-    /// Returns an enum hw_verdict for the packet at the head, which has waited for
-    /// sojourn_ns: pass, mark, or drop. After a drop the link offers the next packet at the
-    /// same time. link->queue_bytes and queue_pkts are the queue behind this packet.
+    /// Chooses the next packet, while at least one waits: returns a sub-queue that is not empty,
+    /// whose head the link then sends, or HW_NOWHERE. Before that it may drop packets at the
+    /// heads of sub-queues with hw_drop_head(), and mark the chosen one with hw_mark_head().
+    /// After drops it may also return HW_NOWHERE to be called again as soon as the next head can
+    /// be sent. Without drops, HW_NOWHERE means that it sends nothing before held->wake_ns.
+    /// link->queue_bytes and queue_pkts are the whole queue before the call.
     pub dequeue: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
             tun: *const u32,
             link: *const LinkView,
-            pkt: *const PacketView,
-            sojourn_ns: u64,
+            held: *mut Held,
         ) -> u32,
     >,
-    /// Number of sub-queues, each first in, first out; 0 means one. With more than one,
-    /// classify and choose are required.
-    pub n_queues: u32,
-    /// Returns the sub-queue for a packet that enqueue admitted.
-    pub classify: ::core::option::Option<
+    /// The number of sub-queues; null means one.
+    pub queues: ::core::option::Option<unsafe extern "C" fn(tun: *const u32) -> u32>,
+    /// Bytes that the state has for each sub-queue, behind the first state_bytes; a multiple of
+    /// 8, like state_bytes.
+    pub sub_bytes: u32,
+    /// Brings timers up to date. The link calls it before it reads counters, and may call it at
+    /// any other time.
+    pub tick: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
             tun: *const u32,
             link: *const LinkView,
-            pkt: *const PacketView,
-        ) -> u32,
-    >,
-    /// Returns the index of the sub-queue to serve next; the link does not check the index.
-    /// heads\[i] is the size of the packet at the head of sub-queue i, 0 if that is empty. At
-    /// least one sub-queue is not empty.
-    pub choose: ::core::option::Option<
-        unsafe extern "C" fn(
-            state: *mut core::ffi::c_void,
-            tun: *const u32,
-            link: *const LinkView,
-            heads: *const u32,
-        ) -> u32,
+            held: *const Held,
+        ),
     >,
 }
 #[repr(C)]
@@ -794,13 +895,14 @@ pub struct Flow {
     pub startup_word: u64,
     pub state: [u64; 26usize],
 }
-/// A link's queue discipline with its tunables and state.
+/// A link's queue discipline with its tunables and state, and the packets that the link holds.
 #[repr(C)]
 #[derive(Debug, Clone)]
 pub struct Queue {
     pub ops: *const QueueOps,
+    pub state: *mut core::ffi::c_void,
     pub tun: [u32; 16usize],
-    pub state: [u64; 512usize],
+    pub held: Held,
 }
 /// A link's router algorithm with its tunables and state.
 #[repr(C)]
@@ -938,19 +1040,6 @@ unsafe extern "C" {
     pub fn hw_native_on_feedback(f: *mut Flow, c: *mut Conn, header: *const core::ffi::c_void);
     pub fn hw_native_reads_monitor(cc: *const CcOps) -> u32;
     pub fn hw_native_on_monitor(f: *mut Flow, c: *mut Conn, monitor: *const Monitor);
-    pub fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
-    pub fn hw_native_enqueue(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
-    /// The number of sub-queues that the link has to hold; 0: the discipline decides when packets
-    /// arrive, and the link holds none.
-    pub fn hw_native_held_queues(ops: *const QueueOps) -> u32;
-    pub fn hw_native_classify(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
-    pub fn hw_native_choose(q: *mut Queue, link: *const LinkView, heads: *const u32) -> u32;
-    pub fn hw_native_dequeue(
-        q: *mut Queue,
-        link: *const LinkView,
-        pkt: *const PacketView,
-        sojourn_ns: u64,
-    ) -> u32;
     pub fn hw_native_router_init(r: *mut Router, link: *mut LinkView);
     pub fn hw_native_arrive(
         r: *mut Router,
@@ -968,6 +1057,32 @@ unsafe extern "C" {
     pub fn hw_native_tick(r: *mut Router, link: *mut LinkView) -> u64;
     pub fn hw_native_publishes(ops: *const RouterOps) -> u32;
     pub fn hw_native_publish(r: *const Router, monitor: *mut Monitor);
+    /// Whether the link holds packets until the discipline lets them leave.
+    pub fn hw_native_holds(ops: *const QueueOps) -> u32;
+    /// The number of sub-queues.
+    pub fn hw_native_sub_queues(ops: *const QueueOps, tun: *const u32) -> u32;
+    /// 1, and the reason, if the discipline cannot have these tunables on this link.
+    pub fn hw_native_queue_check(
+        ops: *const QueueOps,
+        tun: *const u32,
+        link: *const LinkView,
+        why: *mut Refusal,
+    ) -> u32;
+    pub fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
+    pub fn hw_native_enqueue(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
+    /// Calls enqueue for a packet of a link that holds packets. `waiting` has an unused entry. If the
+    /// discipline has no dequeue, the link holds its packets for other reasons, in one sub-queue.
+    pub fn hw_native_enqueue_held(
+        q: *mut Queue,
+        link: *const LinkView,
+        pkt: *const PacketView,
+        id: u32,
+    ) -> u32;
+    /// Takes the next packet to send; returns its entry, or HW_NOWHERE.
+    pub fn hw_native_dequeue(q: *mut Queue, link: *const LinkView) -> u32;
+    /// The entry of the next dropped packet that was not reported, or HW_NOWHERE.
+    pub fn hw_native_next_drop(q: *mut Queue) -> u32;
+    pub fn hw_native_queue_tick(q: *mut Queue, link: *const LinkView);
     pub fn hw_native_qs_rate_Bps(code: u32) -> u64;
     pub fn hw_native_qs_code_down(rate_bytes_per_s: u64) -> u32;
     pub fn hw_native_qs_code_up(rate_bytes_per_s: u64) -> u32;
@@ -1229,6 +1344,47 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "pkts" pkts
         "opens" opens
     }
+    "hw_waiting" Waiting {
+        "pkt" pkt
+        "joined_ns" joined_ns
+        "id" id
+        "next" next
+        "verdict" verdict
+    }
+    "hw_sub_queue" SubQueue {
+        "head" head
+        "tail" tail
+        "pkts" pkts
+        "bytes" bytes
+        "sent_pkts" sent_pkts
+        "sent_bytes" sent_bytes
+        "dropped_pkts" dropped_pkts
+        "marked_ect0_pkts" marked_ect0_pkts
+        "marked_ect1_pkts" marked_ect1_pkts
+        "sojourn_ns" sojourn_ns
+    }
+    "hw_held" Held {
+        "n_queues" n_queues
+        "pkts" pkts
+        "bytes" bytes
+        "memory_bytes" memory_bytes
+        "wake_ns" wake_ns
+        "waiting" waiting
+        "queues" queues
+        "least" least
+        "salt" salt
+        "random" random
+        "free" free
+        "dropped" dropped
+        "dropped_last" dropped_last
+        "arriving" arriving
+        "marked" marked
+    }
+    "hw_refusal" Refusal {
+        "tunable" tunable
+        "bound" bound
+        "allowed" allowed
+    }
     "hw_queue_ops" QueueOps {
         "name" name
         "title" title
@@ -1236,12 +1392,15 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "state_bytes" state_bytes
         "n_tunables" n_tunables
         "tunables" tunables
+        "n_counters" n_counters
+        "counters" counters
+        "check" check
         "init" init
         "enqueue" enqueue
         "dequeue" dequeue
-        "n_queues" n_queues
-        "classify" classify
-        "choose" choose
+        "queues" queues
+        "sub_bytes" sub_bytes
+        "tick" tick
     }
     "hw_router_ops" RouterOps {
         "name" name
@@ -1272,8 +1431,9 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
     }
     "hw_queue" Queue {
         "ops" ops
-        "tun" tun
         "state" state
+        "tun" tun
+        "held" held
     }
     "hw_router" Router {
         "ops" ops

@@ -1,5 +1,4 @@
-//! Instances of algorithms: one flow's control and startup, and one link's queue discipline and
-//! routers.
+//! Instances of algorithms: one flow's control and startup, and one link's routers.
 
 use std::sync::Arc;
 
@@ -9,9 +8,7 @@ use crate::ffi::{
     MAX_TUNABLES,
 };
 use crate::header::{header, Fields, HeaderInfo};
-use crate::registry::{
-    self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
-};
+use crate::registry::{self, unknown_tunable, ControlInfo, RouterInfo, StartupInfo, TunableInfo};
 
 /// The chosen algorithms and tunables, shared by all connections with the same choice.
 struct Choice {
@@ -236,7 +233,7 @@ pub enum Verdict {
 
 impl Verdict {
     #[inline(always)]
-    fn of(verdict: u32, whose: &str) -> Self {
+    pub(crate) fn of(verdict: u32, whose: &str) -> Self {
         match verdict {
             ffi::PASS => Self::Pass,
             ffi::DROP_FULL => Self::DropFull,
@@ -249,95 +246,6 @@ impl Verdict {
     #[cold]
     fn unknown(verdict: u32, whose: &str) -> Self {
         unreachable!("{whose} returned verdict {verdict}")
-    }
-}
-
-/// A queue discipline of one link: state, tunables, callbacks.
-#[derive(Clone)]
-pub struct QueueInstance {
-    queue: Box<ffi::Queue>,
-    info: &'static QueueInfo,
-}
-
-// SAFETY: the pointer leads to a constant table; the instance owns all other data.
-unsafe impl Send for QueueInstance {}
-
-impl std::fmt::Debug for QueueInstance {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.info.name)
-    }
-}
-
-impl QueueInstance {
-    /// Creates a discipline for the given link. Tunables that are not named have their defaults.
-    ///
-    /// # Errors
-    /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
-    pub fn new(
-        name: &str,
-        tunables: &[(String, u32)],
-        link: &LinkView,
-    ) -> Result<Self, AlgorithmError> {
-        let info = registry::queue(name)?;
-        let mut queue = Box::new(ffi::Queue {
-            ops: info.ops.0,
-            tun: [0; MAX_TUNABLES],
-            state: [0; ffi::QUEUE_STATE_WORDS],
-        });
-        let targets = &mut [(&info.tunables, &mut queue.tun)];
-        set_tunables(info.name, targets, tunables)?;
-        // SAFETY: the table was joined with a buffer of the size that the contract demands; C keeps
-        // no pointer.
-        unsafe { ffi::hw_native_queue_init(&mut *queue, link) };
-        Ok(Self { queue, info })
-    }
-
-    /// The discipline.
-    pub fn info(&self) -> &'static QueueInfo {
-        self.info
-    }
-
-    /// Called when a packet arrives at the queue. Returns what to do with it.
-    #[inline(always)]
-    pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
-        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
-        let verdict = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
-        Verdict::of(verdict, self.info.name)
-    }
-
-    /// Number of sub-queues in which the link holds packets until the discipline lets them leave.
-    /// 0: the discipline decides as packets arrive.
-    #[must_use]
-    pub fn held_queues(&self) -> usize {
-        // SAFETY: the pointer leads to a constant table.
-        unsafe { ffi::hw_native_held_queues(self.info.ops.0) as usize }
-    }
-
-    /// The sub-queue that a packet joins which [`Self::enqueue`] has admitted.
-    #[must_use]
-    pub fn classify(&mut self, link: &LinkView, pkt: &PacketView) -> usize {
-        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
-        unsafe { ffi::hw_native_classify(&mut *self.queue, link, pkt) as usize }
-    }
-
-    /// Which sub-queue sends next. `heads` has the size of the packet at the head of each
-    /// sub-queue, 0 for an empty one.
-    ///
-    /// # Panics If `heads` does not have [`Self::held_queues`] entries.
-    #[must_use]
-    pub fn choose(&mut self, link: &LinkView, heads: &[u32]) -> usize {
-        assert_eq!(heads.len(), self.held_queues());
-        // SAFETY: as in `new`; the discipline reads one size for each sub-queue that it declares.
-        unsafe { ffi::hw_native_choose(&mut *self.queue, link, heads.as_ptr()) as usize }
-    }
-
-    /// Called when a packet that has waited for `sojourn_ns` is at the head of its sub-queue.
-    /// `link` has the length of the queue behind this packet. Returns what to do with the packet.
-    #[must_use]
-    pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
-        // SAFETY: the table and the buffer are valid, as in `new`; the C function keeps no pointer.
-        let number = unsafe { ffi::hw_native_dequeue(&mut *self.queue, link, pkt, sojourn_ns) };
-        Verdict::of(number, self.info.name)
     }
 }
 
@@ -467,7 +375,7 @@ impl RouterInstance {
 }
 
 /// First sets all tunables to their defaults, then sets the given ones.
-fn set_tunables(
+pub(crate) fn set_tunables(
     owner: &str,
     targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],
     tunables: &[(String, u32)],

@@ -24,17 +24,20 @@ mod generated;
 pub mod header;
 mod instance;
 pub mod native;
+mod queue;
 pub mod quick_start;
 mod registry;
 pub mod sharing;
 
 pub use error::AlgorithmError;
 pub use ffi::{
-    Ack, CaState, Conn, Event, Grant, LinkView, Lost, Monitor, PacketView, RateSample,
-    MAX_TUNABLES, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
+    Ack, CaState, Conn, Event, Grant, LinkView, Lost, Monitor, PacketView, RateSample, SubQueue,
+    ECN_ACCURATE, ECN_CLASSIC, ECN_NONE, MAX_TUNABLES, ROUTERS_ABSENT, ROUTERS_ANSWER,
+    ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
 };
 pub use header::{Arrival, Carrier, Fields, HeaderInfo};
-pub use instance::{ControlInstance, QueueInstance, RouterInstance, Verdict};
+pub use instance::{ControlInstance, RouterInstance, Verdict};
+pub use queue::{Leaving, QueueInstance};
 pub use quick_start::{QsHost, QsOption};
 pub use registry::{
     choices, control, controls, find_tunable, known, queue, queues, router, routers, routers_of,

@@ -15,22 +15,25 @@ fn codel(tunables: &[(&str, u32)]) -> QueueInstance {
 /// CoDel's verdict on a packet at the head of the queue that has waited for `sojourn_ns`, with
 /// `behind` bytes behind it.
 fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ecn: u8) -> Verdict {
-    let link = LinkView {
-        now_ns,
-        queue_bytes: behind,
-        queue_pkts: behind / 1500,
+    let joined = LinkView {
+        now_ns: now_ns.wrapping_sub(sojourn_ns),
         ..LinkView::default()
     };
     let packet = PacketView {
         flow: 1,
         ip_bytes: 1500,
         ecn,
-        local: 0,
-        ip_id: 0,
-        pkts: 1,
-        opens: 0,
+        ..PacketView::default()
     };
-    queue.dequeue(&link, &packet, sojourn_ns)
+    assert_eq!(queue.arrive(&joined, &packet, 0), Verdict::Pass);
+    let link = LinkView {
+        now_ns,
+        queue_bytes: behind + 1500,
+        ..LinkView::default()
+    };
+    let sent = queue.dequeue(&link).map(|packet| packet.verdict);
+    let dropped = queue.next_drop().map(|packet| packet.verdict);
+    sent.or(dropped).expect("either")
 }
 
 /// Times at which CoDel drops or marks packets of a queue that is never empty. The queue sends a

@@ -8,6 +8,7 @@ mod load_factor;
 mod local;
 mod loss_based;
 mod marks;
+mod prague;
 
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance};
 

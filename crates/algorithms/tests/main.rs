@@ -14,6 +14,7 @@ mod hints;
 mod laws;
 mod layout;
 mod maxnet;
+mod queues;
 mod quick_start;
 mod router_controlled;
 mod routers;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use headway_experiment::limits::MAX_HOPS;
 use headway_experiment::testbed::REAL_TIME_MAX_BPS;
-use headway_sim::scenario::{check_rate, ever, LinkSpec, Vary};
+use headway_sim::scenario::{check_rate, ever, EcnPath, LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -84,6 +84,14 @@ impl Path {
     /// One line for a file that cannot be read or is invalid.
     pub fn link(&self) -> Result<LinkSpec, EmulatorError> {
         let mut link = self.link.clone();
+        if matches!(
+            link.ecn,
+            EcnPath::ClearFlags | EcnPath::StripOption | EcnPath::ZeroOption
+        ) {
+            return error(
+                "ecn: only the simulator changes TCP headers; keep, bleach or drop-syn is allowed",
+            );
+        }
         if let Some(file) = &self.vary {
             if link.vary.is_some() {
                 return error("vary: given twice, as a file and in the link");

@@ -1,6 +1,5 @@
 //! A link of the emulator in virtual time: the simulator's link, and what it does with each packet.
 
-use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
 use headway_sim::net::packet::Acked;
 use headway_sim::scenario::{EcnPath, Mtu};
@@ -98,10 +97,7 @@ impl Direction {
         origin_ns: u64,
     ) -> Result<Direction, EmulatorError> {
         let spec = path.link()?;
-        let aqm = &spec.aqm;
-        let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
-        let router = |view: &_| QueueInstance::new(&aqm.name, &tunables, view);
-        let mut link = Link::new(&spec, router, u32::from(number), seed, false)
+        let mut link = Link::new(&spec, u32::from(number), seed, false)
             .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
         link.begin_at(origin_ns);
         Ok(Direction {
@@ -247,7 +243,7 @@ impl Direction {
                 }
                 Turn::Dropped { id, reason } => return Some((id, Outcome::Dropped(reason))),
                 Turn::At(next_ns) => self.turn_ns = Some(next_ns),
-                Turn::Over => self.turn_ns = self.link.turn_ns(at_ns),
+                Turn::Over => self.turn_ns = None,
             }
         }
         None
@@ -292,6 +288,7 @@ impl Direction {
     /// The counters of this direction, up to the time `now_ns`.
     pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
         self.settle(now_ns);
+        let queue_counters = self.link.queue_counters(self.last_ns).collect();
         let counters = &self.link.counters;
         DirectionSummary {
             name: self.name.clone(),
@@ -308,6 +305,7 @@ impl Direction {
             max_queue_bytes: self.max_queue_bytes,
             max_queue_pkts: self.max_queue_pkts,
             queue_byte_us: u64::try_from(counters.queue_byte_ns / 1000).unwrap_or(u64::MAX),
+            queue_counters,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The summary of an emulator's run: its counters, and whether it delivered packets on time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lateness::Histogram;
@@ -93,6 +95,9 @@ pub struct DirectionSummary {
     pub max_queue_pkts: u32,
     /// Integral of the queue's length, bytes times microseconds.
     pub queue_byte_us: u64,
+    /// Counters that the queue discipline declares, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queue_counters: BTreeMap<String, u64>,
 }
 
 /// By how much packets were late at hosts: time of delivery minus the time at which they were due;

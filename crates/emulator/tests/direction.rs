@@ -3,7 +3,6 @@
 
 use std::net::Ipv4Addr;
 
-use headway_algorithms::QueueInstance;
 use headway_emulator::{Arriving, Carried, Config, Direction, Host, Outcome, Path, VaryFile};
 use headway_sim::net::link::{Arrivals, Drop, Link, Offer, Offered};
 use headway_sim::net::packet::Acked;
@@ -137,8 +136,7 @@ fn effects_are_those_of_the_simulators_link() {
             {"interval_ns": 4000000}, "shaper": "off",
             "policer": {"rate_bps": 30000000, "burst_bytes": 20000, "mark": true}}]]}}"#;
     let mut emulated = direction(json, None);
-    let queue = |view: &_| QueueInstance::new("drop-tail", &[], view);
-    let mut simulated = Link::new(&link(json), queue, 0, 1, false).unwrap();
+    let mut simulated = Link::new(&link(json), 0, 1, false).unwrap();
     let mut tables = Tables::default();
     let mut seen = [0; 6];
     for packet in 0..5000u64 {
@@ -335,6 +333,84 @@ fn codel_holds_packets_until_their_turns_whose_times_do_not_depend_on_the_calls(
     );
     assert_eq!(d.turn_ns(), None);
     assert_eq!(d.queue_at(8 * MS), (0, 0));
+}
+
+/// Offers packets of eight connections to a link of 12 Mbit/s, in bursts and with pauses, more than
+/// it carries. Between two offers the link is asked at each of these steps, or only right
+/// before the next one. Returns what happened to each packet, and when the last one left.
+fn everything(aqm: &str, step_ns: Option<u64>) -> (Vec<(u32, Outcome)>, Summed) {
+    let json = format!(r#"{{"rate_bps": 12000000, "limit_pkts": 60, "aqm": {aqm}}}"#);
+    let mut d = direction(&json, None);
+    let mut all = vec![];
+    let mut now_ns = 5;
+    for id in 0..4000_u32 {
+        let to_ns = now_ns
+            + match id % 500 {
+                0 => 100 * MS,
+                n if n % 10 == 0 => 3 * MS,
+                _ => 150_000,
+            };
+        while let Some(step_ns) = step_ns.filter(|step_ns| now_ns + step_ns < to_ns) {
+            now_ns += step_ns;
+            all.extend(turns(&mut d, now_ns));
+        }
+        now_ns = to_ns;
+        all.extend(turns(&mut d, now_ns));
+        let packet = Arriving {
+            id,
+            flow: id % 8,
+            ip_bytes: [1500, 300, 1500, 60][id as usize % 4],
+            ecn: [0, 2, 1][id as usize % 8 % 3],
+            ..Arriving::default()
+        };
+        match d.offer(now_ns, &packet) {
+            Outcome::Held { .. } => {}
+            outcome => all.push((id, outcome)),
+        }
+        all.extend(turns(&mut d, now_ns));
+    }
+    while let Some(turn_ns) = d.turn_ns() {
+        now_ns = turn_ns;
+        all.extend(turns(&mut d, now_ns));
+    }
+    let summary = d.summary(now_ns + 20 * MS);
+    let counted = (
+        summary.arrived_pkts,
+        summary.sent_pkts,
+        summary.dropped_pkts,
+    );
+    (all, (counted, summary.queue_counters))
+}
+
+type Summed = ((u64, u64, u64), std::collections::BTreeMap<String, u64>);
+
+#[test]
+fn every_discipline_decides_the_same_however_late_it_is_asked() {
+    for (name, tunables) in [
+        ("codel", r#"{"target_us": 1000, "interval_us": 20000}"#),
+        ("drr", "{}"),
+        ("dualpi2", r#"{"target_us": 3000}"#),
+        ("fq", r#"{"maxrate_kbps": 1400}"#),
+        ("fq_codel", r#"{"target_us": 1000, "interval_us": 20000}"#),
+        ("fq_pie", r#"{"target_us": 2000, "max_burst_us": 0}"#),
+        ("pie", r#"{"target_us": 3000, "max_burst_us": 0}"#),
+    ] {
+        let aqm = format!(r#"{{"name": "{name}", "tunables": {tunables}}}"#);
+        let (late, counted) = everything(&aqm, None);
+        let (prompt, same) = everything(&aqm, Some(10_000));
+        assert_eq!(late, prompt, "{name}");
+        assert_eq!(counted, same, "{name}");
+        let (arrived, sent, dropped) = counted.0;
+        assert_eq!((arrived, sent + dropped), (4000, 4000), "{name}");
+        assert!(dropped > 50, "{name}: {dropped}");
+        let mut ids: Vec<u32> = late.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(0..4000), "{name}");
+        assert!(!counted.1.is_empty(), "{name}");
+        // pie's probability has gone by the end
+        let counts = counted.1.values().sum::<u64>() > 0;
+        assert!(counts || name == "pie", "{name}: {:?}", counted.1);
+    }
 }
 
 #[test]

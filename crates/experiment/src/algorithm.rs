@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::quantity::{parse_rate, parse_size, parse_time};
+use crate::queue::{parse_buffer, Buffer};
 use crate::text::{quoted, unknown, Refused};
 
 /// Prefix of a control that the running kernel provides.
@@ -76,7 +78,27 @@ impl Tunable {
         }
     }
 
-    /// Parses a value: a number, on or off for a switch, or the name of a value.
+    /// The value of a quantity with a unit, such as "5ms" for a tunable in microseconds. None if
+    /// the quantity is of another kind, or is not a whole number in the tunable's unit.
+    fn quantity(&self, written: &str) -> Option<u64> {
+        let (amount, unit) = match self.unit.as_str() {
+            "ns" => (parse_time(written), 1),
+            "us" => (parse_time(written), 1000),
+            "ms" => (parse_time(written), 1_000_000),
+            "bytes" => (parse_size(written), 1),
+            "bit/s" => (parse_rate(written), 1),
+            "kbit/s" => (parse_rate(written), 1000),
+            "packets" => match parse_buffer(written) {
+                Ok(Buffer::Packets(pkts)) => (Ok(pkts), 1),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        amount.ok().filter(|a| a % unit == 0).map(|a| a / unit)
+    }
+
+    /// Parses a value: a number, a quantity with a unit, on or off for a switch, or the name of a
+    /// value.
     ///
     /// # Errors
     /// One line for any other text, and for a value out of range.
@@ -86,7 +108,8 @@ impl Tunable {
         } else if let Some(at) = self.choice(written) {
             u32::try_from(at).ok()
         } else {
-            written.trim().parse().ok()
+            let number = written.trim().parse().ok();
+            number.or_else(|| u32::try_from(self.quantity(written)?).ok())
         };
         value
             .filter(|value| (self.min..=self.max).contains(value))
@@ -163,6 +186,19 @@ pub type Options<'a> = Vec<(&'a str, &'a str)>;
 /// # Errors
 /// One line for text that is no option, or for an option given twice.
 pub fn split_options(text: &str) -> Result<(&str, Options<'_>), Refused> {
+    split_at(text, &[':'])
+}
+
+/// Splits the text of an algorithm into its name and tunables. In addition to colons, commas may
+/// separate tunables: "fq_codel:target=5ms,ecn=off".
+///
+/// # Errors
+/// One line for text that is no option, or for an option given twice.
+pub fn split_tunables(text: &str) -> Result<(&str, Options<'_>), Refused> {
+    split_at(text, &[':', ','])
+}
+
+fn split_at<'a>(text: &'a str, separators: &[char]) -> Result<(&'a str, Options<'a>), Refused> {
     let own = if text.starts_with(KERNEL_OWN) {
         KERNEL_OWN.len()
     } else {
@@ -170,7 +206,7 @@ pub fn split_options(text: &str) -> Result<(&str, Options<'_>), Refused> {
     };
     let end = text[own..].find(':').map_or(text.len(), |at| own + at);
     let options = match text.get(end + 1..) {
-        Some(rest) => self::options(rest.split(':'))?,
+        Some(rest) => self::options(rest.split(separators))?,
         None => vec![],
     };
     Ok((&text[..end], options))
@@ -216,12 +252,13 @@ impl Known {
         })
     }
 
-    /// Parses a queue discipline: "drop-tail", "red:ecn=on:max_th_pkts=50".
+    /// Parses a queue discipline: "drop-tail", "red:ecn=on:max_th_pkts=50",
+    /// "fq_codel:target=5ms,ecn=off".
     ///
     /// # Errors
     /// One line for an unknown name or a value out of range.
     pub fn queue(&self, text: &str) -> Result<Named, Refused> {
-        let (name, options) = split_options(text)?;
+        let (name, options) = split_tunables(text)?;
         self.queue_of(name, &options)
     }
 
@@ -346,26 +383,46 @@ fn alone(owner: Cow<'_, Algorithm>, options: &[(&str, &str)]) -> Result<Named, R
     })
 }
 
-/// Parses and checks the values of tunables.
+/// Parses and checks the values of tunables that some algorithms have.
 fn checked(
     owners: &[Cow<'_, Algorithm>],
     values: &[(&str, &str)],
 ) -> Result<Vec<(String, u32)>, Refused> {
-    let known = || owners.iter().flat_map(|owner| &owner.tunables);
-    let mut all = Vec::with_capacity(values.len());
+    let tunables: Vec<&Tunable> = owners.iter().flat_map(|owner| &owner.tunables).collect();
+    let whose: Vec<&str> = owners.iter().map(|owner| plain(&owner.name)).collect();
+    check_tunables(&whose.join("+"), &tunables, values)
+}
+
+/// Parses and checks values by the names of tunables. A value with a unit may stand after a name
+/// without its unit: "target=5ms" for a tunable "target_us".
+///
+/// # Errors
+/// One line for an unknown name, a value out of range, or a tunable given twice.
+pub fn check_tunables(
+    whose: &str,
+    tunables: &[&Tunable],
+    values: &[(&str, &str)],
+) -> Result<Vec<(String, u32)>, Refused> {
+    let mut all: Vec<(String, u32)> = Vec::with_capacity(values.len());
     for (name, value) in values {
-        let Some(tunable) = known().find(|tunable| tunable.name == *name) else {
-            let names: Vec<&str> = known().map(|tunable| tunable.name.as_str()).collect();
-            let whose: Vec<&str> = owners.iter().map(|owner| plain(&owner.name)).collect();
-            let kind = format!("tunable of {}", whose.join("+"));
-            let names = if names.is_empty() {
-                vec!["(none)"]
-            } else {
-                names
-            };
+        let is_meant = |tunable: &Tunable| {
+            let bare = tunable.name.rsplit_once('_').map(|(bare, _)| bare);
+            bare == Some(*name) && tunable.quantity(value).is_some()
+        };
+        let by_name = tunables.iter().find(|tunable| tunable.name == *name);
+        let by_unit = || tunables.iter().find(|tunable| is_meant(tunable));
+        let Some(tunable) = by_name.or_else(by_unit) else {
+            let mut names: Vec<&str> = tunables.iter().map(|t| t.name.as_str()).collect();
+            if names.is_empty() {
+                names.push("(none)");
+            }
+            let kind = format!("tunable of {whose}");
             return Err(Refused::new(unknown(&kind, name, &names)));
         };
-        all.push(((*name).to_owned(), tunable.check(value)?));
+        if all.iter().any(|(earlier, _)| *earlier == tunable.name) {
+            return Err(Refused::new(format!("{} is given twice", tunable.name)));
+        }
+        all.push((tunable.name.clone(), tunable.check(value)?));
     }
     Ok(all)
 }

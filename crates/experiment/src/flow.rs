@@ -61,6 +61,13 @@ const ECN: &[&str] = &[
     "on/passive",
     "passive/off",
     "passive/on",
+    "accurate",
+    "accurate/off",
+    "accurate/on",
+    "accurate/passive",
+    "off/accurate",
+    "on/accurate",
+    "passive/accurate",
 ];
 
 /// Directions in which a flow's opener sends through a dumbbell or a chain.

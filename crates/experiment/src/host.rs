@@ -59,7 +59,9 @@ pub const SYSCTLS: &[Setting] = &[
     setting("tcp_sack", SWITCH, true),
     setting("tcp_timestamps", Values::Range(0, 2), true),
     setting("tcp_window_scaling", SWITCH, true),
-    setting("tcp_ecn", Values::Range(0, 2), true),
+    setting(ECN, Values::Range(0, 5), true),
+    setting("tcp_ecn_option", Values::Range(0, 2), false),
+    setting("tcp_ecn_option_beacon", Values::Range(0, 255), false),
     setting("tcp_pacing_ss_ratio", Values::Range(0, 1000), false),
     setting("tcp_pacing_ca_ratio", Values::Range(0, 1000), false),
     setting(
@@ -80,6 +82,9 @@ pub const ROUTE: &[Setting] = &[
 
 /// The stack that lacks some settings.
 const OLD_STACK: &str = "linux-2.6";
+/// The sysctl of ECN, and its largest value without Accurate ECN, which that stack lacks.
+const ECN: &str = "tcp_ecn";
+const MOST_ECN_IN_2_6: u64 = 2;
 /// Linux's prefix of the sysctls' names.
 const PREFIX: &str = "net.ipv4.";
 
@@ -199,20 +204,31 @@ impl Table {
         Ok((setting, numbers))
     }
 
-    /// Refuses a setting that one of these stacks does not have.
+    /// Refuses a setting, or a value of it, that one of these stacks does not have.
     ///
     /// # Errors
     /// One line with the name and the stack.
     pub fn check_stacks<'a>(
         self,
         name: &str,
+        numbers: &[u64],
         stacks: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Refused> {
         let setting = self.find(name)?;
-        if !setting.in_2_6 && stacks.into_iter().any(|stack| stack == OLD_STACK) {
+        if !stacks.into_iter().any(|stack| stack == OLD_STACK) {
+            return Ok(());
+        }
+        if !setting.in_2_6 {
             return Err(Refused::new(format!(
                 "{}: the stack {OLD_STACK} does not have this {}",
                 setting.name, self.what
+            )));
+        }
+        if setting.name == ECN && numbers.iter().any(|&number| number > MOST_ECN_IN_2_6) {
+            return Err(Refused::new(format!(
+                "{}: {} is not allowed; 0 to {MOST_ECN_IN_2_6} with {OLD_STACK}",
+                setting.name,
+                setting.show(numbers)
             )));
         }
         Ok(())

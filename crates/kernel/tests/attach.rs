@@ -36,6 +36,7 @@ fn doctor_lists_each_check_and_its_exit_status_covers_all() {
         "type information (BTF)",
         "privileges",
         "struct_ops congestion control",
+        "Accurate ECN",
     ] {
         let item = items.iter().find(|item| item["name"] == name).unwrap();
         assert_eq!(item["ok"], true, "{item}");
@@ -205,6 +206,7 @@ fn attach_without_headwayctl() -> (Object, Link) {
         // name a startup of the build, although the object contains the test's startup instead
         startup: Some("slow-start"),
         needs_ecn: false,
+        accurate_ecn: false,
         binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
         algorithms: vec![
             cubic.unwrap().algorithms[0],

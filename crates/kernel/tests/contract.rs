@@ -83,7 +83,7 @@ fn drive(
     mut call: impl FnMut(&mut Conn, Call) -> u32,
 ) -> Vec<(Call, u32, Conn)> {
     let mut conn = Conn {
-        ecn: 1,
+        ecn: situation.conn.ecn.max(1),
         sack: 1,
         ..situation.conn.clone()
     };

@@ -31,6 +31,7 @@ fn attach() -> (Object, Link) {
         control: "reno", // any name that the build knows
         startup: reno.startup,
         needs_ecn: true,
+        accurate_ecn: false,
         binding: reno.binding,
         algorithms: vec![&*std::fs::read(path).unwrap().leak(), reno.algorithms[1]].leak(),
     };

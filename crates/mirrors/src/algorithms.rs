@@ -22,23 +22,24 @@ const ENUMS: [(&str, &str); 5] = [
 ];
 /// The constants to mirror. Functions, and the structures that they use, are mirrored without being
 /// listed.
-const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES|READINGS)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
+const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES|READINGS)|HW_(FLOW|ROUTER)_STATE_BYTES|HW_NOWHERE|\
     HW_SSTHRESH_INFINITE|HW_(OPTION|FIELDS)_MAX_BYTES|HW_QS_(MAX_CODE|BYTES|IPV4_OPTION|TCP_OPTION)";
 
 pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     let mirror = Mirror {
         header: "#include \"port/native/flow.c\"\n\
+                 #include \"port/native/queue.c\"\n\
                  #include \"port/native/quick_start.c\"\n\
                  #include \"port/native/arithmetic.c\"\n",
         arguments: &[],
         functions: "hw_native_.*",
-        types: "hw_(arrival|carrier|verdict|cc_flags|routers|qs_function)",
+        types: "hw_(arrival|carrier|verdict|cc_flags|ecn|routers|qs_function)",
         constants: CONSTANTS,
         enums: &ENUMS,
         names: &NAMES,
-        only_cloned: "hw_conn|hw_flow|hw_queue|hw_router",
-        no_default: "hw_conn|hw_rate_sample|hw_.*_ops|hw_flow|hw_queue|hw_router|\
-            hw_(tunable|field|header|counter|layout)",
+        only_cloned: "hw_conn|hw_flow|hw_queue|hw_held|hw_router",
+        no_default: "hw_conn|hw_rate_sample|hw_.*_ops|hw_flow|hw_queue|hw_held|hw_router|\
+            hw_(tunable|field|header|counter|layout|refusal)",
         elsewhere: "",
         opaque: "",
         comments: true,

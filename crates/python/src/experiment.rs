@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use headway_algorithms::sharing;
+use headway_algorithms::{sharing, LinkView, QueueInstance};
 use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
 use headway_experiment::sizes::Sizes;
 use headway_experiment::{
-    arrivals, host, limits, lower, path, queue, start, testbed, text, Buffer,
+    arrivals, host, limits, lower, path, queue, start, testbed, text, Buffer, Limit,
 };
 use headway_sim::rng;
 use headway_sim::scenario::{Jitter, LinkSpec};
@@ -198,7 +198,9 @@ fn host_setting(
     };
     let (setting, numbers) = table.parse(name, value).map_err(invalid)?;
     let stacks = stacks.iter().map(|stack| &**stack);
-    table.check_stacks(name, stacks).map_err(invalid)?;
+    table
+        .check_stacks(name, &numbers, stacks)
+        .map_err(invalid)?;
     Ok((setting.name, setting.show(&numbers)))
 }
 
@@ -367,6 +369,48 @@ fn check_tunable(name: String, unit: String, min: u32, max: u32, written: &str) 
         .map_err(invalid)
 }
 
+/// Checks values by the names of tunables, each of which is a name, a unit, a minimum and a maximum.
+/// Returns them as integers, by full names.
+#[pyfunction]
+fn check_tunables<'py>(
+    py: Python<'py>,
+    whose: &str,
+    tunables: Vec<(String, String, u32, u32)>,
+    values: Vec<(PyBackedStr, PyBackedStr)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let tunables = tunables.into_iter();
+    let tunables: Vec<Tunable> = tunables
+        .map(|(n, u, min, max)| tunable(n, u, min, max))
+        .collect();
+    let tunables: Vec<&Tunable> = tunables.iter().collect();
+    let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (&**n, &**v)).collect();
+    let checked = algorithm::check_tunables(whose, &tunables, &values).map_err(invalid)?;
+    dictionary(py, checked)
+}
+
+/// Raises ValueError if a queue discipline cannot have these tunables on a link with this rate and
+/// limit.
+#[pyfunction]
+fn check_queue(
+    name: &str,
+    tunables: HashMap<String, u32>,
+    buffer: &str,
+    rate_bps: u64,
+    base_rtt_ns: u64,
+) -> PyResult<()> {
+    let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
+    let mut link = LinkView {
+        rate_bytes_per_s: rate_bps.div_ceil(8),
+        ..LinkView::default()
+    };
+    match buffer.limit(rate_bps, base_rtt_ns, "").map_err(invalid)? {
+        Limit::Bytes(bytes) => link.limit_bytes = bytes,
+        Limit::Packets(pkts) => link.limit_pkts = u32::try_from(pkts).unwrap_or(u32::MAX),
+    }
+    let tunables: Vec<_> = tunables.into_iter().collect();
+    QueueInstance::check(name, &tunables, &link).map_err(invalid)
+}
+
 #[pyfunction]
 fn allowed_of_tunable(unit: String, min: u32, max: u32) -> String {
     tunable(String::new(), unit, min, max).allowed()
@@ -390,10 +434,10 @@ fn options_of_text(py: Python<'_>, parts: Vec<String>) -> PyResult<Bound<'_, PyD
     dictionary(py, options)
 }
 
-/// Parses a name and options from text such as "htcp:adaptive_backoff=off".
+/// Parses an algorithm's name and tunables from text such as "htcp:adaptive_backoff=off".
 #[pyfunction]
-fn split_options<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Bound<'py, PyDict>)> {
-    let (name, options) = algorithm::split_options(text).map_err(invalid)?;
+fn split_tunables<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let (name, options) = algorithm::split_tunables(text).map_err(invalid)?;
     Ok((name.to_owned(), dictionary(py, options)?))
 }
 
@@ -502,9 +546,11 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(check_testbed, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,
+        wrap_pyfunction!(check_tunables, module)?,
+        wrap_pyfunction!(check_queue, module)?,
         wrap_pyfunction!(allowed_of_tunable, module)?,
         wrap_pyfunction!(options_of_text, module)?,
-        wrap_pyfunction!(split_options, module)?,
+        wrap_pyfunction!(split_tunables, module)?,
         wrap_pyfunction!(check_kernel_own, module)?,
         wrap_pyfunction!(file_of, module)?,
         wrap_pyfunction!(plain, module)?,

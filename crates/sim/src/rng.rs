@@ -30,6 +30,8 @@ pub enum Purpose {
     Sizes = 10,
     /// Damage to the packets of a link.
     Corruption = 11,
+    /// Random choices of a link's queue discipline, and its hash of connections.
+    Queue = 12,
 }
 
 /// Returns the stream for `purpose` and `number` of a run with `seed`.

@@ -127,7 +127,7 @@ fn recovery_with_thinned_acks_repairs_each_loss_once_and_without_timeouts() {
 
 #[test]
 fn every_packet_is_accounted_for_while_acks_are_thinned() {
-    for aqm in ["drop-tail", "codel", "drr"] {
+    for aqm in ["drop-tail", "codel", "drr", "dualpi2", "fq_codel", "fq_pie"] {
         for thinning in [
             json!({"filter": true}),
             json!({"keep_one_of": 3, "interval_ns": MS}),

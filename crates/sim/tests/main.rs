@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one module each, in one binary, so that shared code is
 //! compiled once.
 
+mod accurate_ecn;
 mod bbr;
 mod bbr3;
 mod cases;
@@ -11,6 +12,7 @@ mod common;
 mod deadlines;
 mod delay_controls;
 mod determinism;
+mod dualpi2;
 mod ecn;
 mod effects;
 mod exchanges;
@@ -22,7 +24,9 @@ mod links;
 mod marks;
 mod maxnet;
 mod pages;
+mod prague;
 mod properties;
+mod queues;
 mod quick_start;
 mod quick_start_hosts;
 mod readers;

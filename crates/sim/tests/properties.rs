@@ -6,7 +6,7 @@
 
 use crate::cases::cases;
 use crate::common::{segments, text, Reassembly, MS, SECOND};
-use headway_algorithms::{choices, controls, startups};
+use headway_algorithms::{choices, controls, queues, startups};
 use headway_sim::net::link::Drop;
 use headway_sim::{Scenario, World};
 use headway_wire::TcpFlags;
@@ -29,6 +29,7 @@ fn chance(most: f64) -> impl Strategy<Value = f64> {
 
 /// A link whose queue has room for at least one full packet, so that every transfer can complete.
 fn queue() -> impl Strategy<Value = Value> {
+    let names: Vec<_> = queues().iter().map(|queue| queue.name).collect();
     prop_oneof![
         3 => (1500u32..100_000, any::<bool>()).prop_map(|(bytes, overshoot)| json!({
             "limit_bytes": bytes,
@@ -40,6 +41,13 @@ fn queue() -> impl Strategy<Value = Value> {
             "aqm": {"name": "red", "tunables": {"min_th_pkts": low, "max_th_pkts": low + more,
                 "max_p_permille": max_p, "weight_shift": 4, "ecn": u32::from(ecn)}}
         })),
+        4 => (1u32..200, select(names)).prop_map(|(pkts, name)| {
+            let tunables = match name {
+                "step" => json!({"threshold_pkts": pkts / 2, "others": 1}),
+                _ => json!({}),
+            };
+            json!({"limit_pkts": pkts, "aqm": {"name": name, "tunables": tunables}})
+        }),
     ]
 }
 

@@ -215,7 +215,8 @@ fn an_invalid_router_is_rejected_with_one_line() {
     queue["aqm"] = json!({"name": "quick-start"});
     assert_eq!(
         said(&[queue], &fine),
-        "forward0.aqm: unknown queue discipline \"quick-start\"; did you mean drop-tail or codel?"
+        "forward0.aqm: unknown queue discipline \"quick-start\"; did you mean drop-tail or fq or \
+         fq_pie?"
     );
     assert!(Scenario::from_json("{\"quick_start\": 1}").is_err());
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod accurate_ecn;
 mod bytes;
 pub mod checksum;
 mod error;

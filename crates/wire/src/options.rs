@@ -251,7 +251,13 @@ impl<C> OptionSpace<C> {
     /// Length in the header: a multiple of four, at most 40.
     #[must_use]
     pub const fn padded_len_bytes(&self) -> usize {
-        (self.len as usize).next_multiple_of(4)
+        self.len_bytes().next_multiple_of(4)
+    }
+
+    /// Length of the options so far, without padding at the end.
+    #[must_use]
+    pub const fn len_bytes(&self) -> usize {
+        self.len as usize
     }
 
     /// Whether the space is empty, without even padding.

@@ -110,7 +110,7 @@ def try_out(
         ),
     ] = None,
     aqm: Annotated[
-        str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
+        str, typer.Option(help="AQM of the queue, for example fq_codel:target=5ms,ecn=off.")
     ] = "drop-tail",
     vary: Annotated[
         str | None,

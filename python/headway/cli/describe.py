@@ -12,7 +12,7 @@ from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.registry import Algorithm, Stack, Tunable, registry, unknown, user_file
+from headway.registry import Algorithm, Stack, registry, unknown, user_file
 from headway.table import Table
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
             Table(
                 "tunables",
                 ["name", "default", "allowed", "meaning"],
-                [[t.name, _default(t), t.allowed, t.meaning] for t in item.tunables],
+                [[t.name, t.shown_default, t.allowed, t.meaning] for t in item.tunables],
             )
         )
     if item.header:
@@ -124,7 +124,3 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
         if declared:
             rows = [[one.name, one.unit, one.meaning] for one in declared]
             print_table(Table(title, ["name", "unit", "meaning"], rows))
-
-
-def _default(tunable: Tunable) -> str:
-    return tunable.choices[tunable.default] if tunable.choices else str(tunable.default)

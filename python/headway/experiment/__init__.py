@@ -35,7 +35,7 @@ from headway.experiment.effects import (
     Shaper,
 )
 from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
-from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
+from headway.experiment.flow import ACCURATE, ASKING, FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.network import (
     Edge,
     LeafSpine,
@@ -51,6 +51,8 @@ from headway.experiment.vary import Mahimahi, Schedule, Step, TraceStep, outages
 from headway.spec import explain
 
 __all__ = [
+    "ACCURATE",
+    "ASKING",
     "BATCHES",
     "FLOW_OPTIONS",
     "KERNEL_OWN",

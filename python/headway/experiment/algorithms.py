@@ -24,11 +24,11 @@ Tunables = Given[dict[str, int], "dict[str, int] | dict[str, int | bool | str]"]
 
 
 class Aqm(Spec):
-    """A queue's algorithm and its tunables, or as text: "drop-tail", "red:max_th_pkts=40".
+    """A queue's algorithm and its tunables, or as text: "drop-tail", "fq_codel:target=5ms,ecn=off".
 
-    ``tunables`` maps names to values: whole numbers, on or off, or the name of a choice.
-    `headway describe red` lists them with units and ranges. Unknown names and values raise
-    ExperimentError.
+    ``tunables`` maps names to values: whole numbers, quantities with units, on or off, or the name
+    of a choice. `headway describe fq_codel` lists them with units and ranges. Unknown names and
+    values raise ExperimentError.
     """
 
     name: str = "drop-tail"
@@ -147,7 +147,7 @@ def named_with_options(value: Any) -> dict[str, Any]:
     given = fields.get("tunables") or {}
     if not isinstance(given, Mapping):
         raise ValueError(f"tunables: {given!r} is not allowed; must map names to values")
-    name, options = engine.split_options(str(fields.get("name", "")))
+    name, options = engine.split_tunables(str(fields.get("name", "")))
     if options:
         fields["name"] = name
     fields["tunables"] = {**given, **options}

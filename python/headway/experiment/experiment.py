@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.apps import Cbr, Exchanges, Pages, Sessions, Transfers, Vectors, Voip
-from headway.experiment.flow import Flow, parse_flows
+from headway.experiment.flow import ACCURATE, Flow, parse_flows
 from headway.experiment.graph import Graph
 from headway.experiment.network import Topology, named_links, routes_of
 from headway.experiment.path import Capture, Link
@@ -191,10 +191,15 @@ class Experiment(Spec):
 
     @staticmethod
     def _check_buffer(link: Link, base_rtt_ns: int, of: str) -> None:
+        buffer, aqm = str(link.buffer), link.aqm
         try:
-            engine.check_limit(str(link.buffer), link.rate, base_rtt_ns, of)
+            engine.check_limit(buffer, link.rate, base_rtt_ns, of)
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
+        try:
+            engine.check_queue(aqm.name, aqm.tunables, buffer, link.rate, base_rtt_ns)
+        except ValueError as error:
+            raise ValueError(f"aqm{of}: {error}") from None
 
     @staticmethod
     def _check_service(link: Link, where: str) -> None:
@@ -261,6 +266,10 @@ class Experiment(Spec):
         stack = flow.stack or self.stack
         if flow.frto and stack == WITHOUT_FRTO:
             raise ValueError(f"{where}.frto: on is not allowed; off with {stack}")
+        if ACCURATE in (flow.ecn_of_ends or ()) and stack == WITHOUT_FRTO:
+            raise ValueError(
+                f"{where}.ecn: {ACCURATE} is not allowed; off, on or passive with {stack}"
+            )
         if isinstance(flow.app, Sessions | Exchanges | Pages | Transfers) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
@@ -353,6 +362,12 @@ class Experiment(Spec):
                 for flow in self.flows
             ]
         )
+
+    def queue_algorithms(self) -> tuple[Algorithm, ...]:
+        """The queue disciplines of the experiment that declare counters, in the links' order."""
+        names = dict.fromkeys(link.aqm.name for link in named_links(self.topology).values())
+        disciplines = (registry().queue(name) for name in names)
+        return tuple(queue for queue in disciplines if queue.counters)
 
     def router_algorithms(self) -> tuple[Algorithm, ...]:
         """Router algorithms, indexed as in a trace: the built-in ones, then those from C files.

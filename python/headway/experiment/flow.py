@@ -64,8 +64,18 @@ Ecn = Literal[
     "on/passive",
     "passive/off",
     "passive/on",
+    "accurate",
+    "accurate/off",
+    "accurate/on",
+    "accurate/passive",
+    "off/accurate",
+    "on/accurate",
+    "passive/accurate",
 ]
 """ECN setting of both ends of a connection, or of the opener and the responder."""
+ACCURATE = "accurate"
+ASKING = ("on", ACCURATE)
+"""ECN settings with which an opener asks for ECN."""
 
 
 Direction = Literal["forward", "reverse"]
@@ -138,11 +148,12 @@ class Flow(Spec):
     do not answer.
 
     ``ecn`` is the ECN setting (RFC 3168), as Linux's tcp_ecn: "off", "on" (requests ECN when
-    opening a connection, and accepts it) or "passive" (accepts it). It applies to both ends or, as
-    "on/passive" or a pair, to the opener and the responder. None is the stack's: "passive" with
-    linux-6 and "off" with linux-2.6. ``frto`` False disables F-RTO (RFC 5682, Linux's tcp_frto),
-    which detects spurious timeouts, at both ends. None is the stack's: on with linux-6, and off
-    with linux-2.6, which does not have it.
+    opening a connection, and accepts it), "passive" (accepts it) or "accurate" (Accurate ECN,
+    RFC 9768: requests and accepts it, and falls back to ECN; not with linux-2.6). It applies to
+    both ends or, as "on/passive" or a pair, to the opener and the responder. None is the stack's:
+    "passive" with linux-6 and "off" with linux-2.6. ``frto`` False disables F-RTO (RFC 5682,
+    Linux's tcp_frto), which detects spurious timeouts, at both ends. None is the stack's: on with
+    linux-6, and off with linux-2.6, which does not have it.
     """
 
     app: Annotated[
@@ -248,12 +259,13 @@ class Flow(Spec):
     @model_validator(mode="after")
     def _check_ecn(self) -> Self:
         name = "" if self.control is None else self.control.name
-        if "on" not in (self.ecn_of_ends or ()) or name.startswith(KERNEL_OWN) or is_recorded(name):
+        asked = [mode for mode in self.ecn_of_ends or () if mode in ASKING]
+        if not asked or name.startswith(KERNEL_OWN) or is_recorded(name):
             return self
         if registry().control(name).takes_ecn_bits:
             raise ValueError(
-                f"ecn: on is not allowed; the header of {name} is in the ECN bits, so its flows "
-                "cannot use ECN"
+                f"ecn: {asked[0]} is not allowed; the header of {name} is in the ECN bits, so its "
+                "flows cannot use ECN"
             )
         return self
 

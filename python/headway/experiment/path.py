@@ -45,8 +45,9 @@ Routers = Given[tuple[Router, ...], Sequence[Router | Mapping[str, Any] | str]]
 QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 
-EcnPath = Literal["keep", "bleach", "drop-syn"]
-"""What a link does with ECN: keep the two ECN bits, clear them, or drop SYNs that request ECN."""
+EcnPath = Literal["keep", "bleach", "drop-syn", "clear-flags", "strip-option", "zero-option"]
+"""What a link does with ECN: keep the two ECN bits, clear them, or drop SYNs that request ECN;
+clear TCP's ECN flags, replace Accurate ECN's option by padding, or set its counters to 0."""
 
 
 class Link(Spec):
@@ -58,8 +59,10 @@ class Link(Spec):
     answers Quick-Start requests, before them. With ``routers_at_arrival`` they write into a packet
     when it joins the queue and not when it leaves, as `headwayctl router` does at a device.
     ``drop_ip_options`` drops packets with IP options, as some paths do. ``ecn`` is the path's
-    treatment of ECN before the queue: "keep", "bleach" (clears the two bits of IPv4) or "drop-syn"
-    (drops SYNs that request it, as some middleboxes do).
+    treatment of ECN before the queue: "keep", "bleach" (clears the two bits of IPv4), "drop-syn"
+    (drops SYNs that request it, as some middleboxes do), "clear-flags" (clears TCP's flags AE, CWR
+    and ECE), "strip-option" (replaces Accurate ECN's option by padding) or "zero-option" (sets its
+    counters to 0).
 
     ``jitter`` (delay variation), ``burst_loss``, ``policer``, ``shaper``, ``aggregation``
     (transmission in frames), ``ack_thinning``, ``corruption`` and ``mtu`` are described by their

@@ -34,7 +34,7 @@ from headway.metrics.links import (
 from headway.metrics.pages import page_loads
 from headway.metrics.readings import readings
 from headway.metrics.responses import deadlines, mean_response_s, quantile_s, responses
-from headway.metrics.routers import router_counters, router_events
+from headway.metrics.routers import queue_counters, router_counters, router_events
 from headway.metrics.stats import (
     Distribution,
     Estimate,
@@ -79,6 +79,7 @@ __all__ = [
     "page_loads",
     "quantile_s",
     "queue_bytes",
+    "queue_counters",
     "queue_full_events",
     "queue_full_per_minute",
     "readings",

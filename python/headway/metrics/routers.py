@@ -1,4 +1,4 @@
-"""Events and counters of routers, by the names that their algorithms declare."""
+"""Events and counters of routers and queues, by the names that their algorithms declare."""
 
 from __future__ import annotations
 
@@ -14,8 +14,24 @@ def router_counters(trace: Trace, algorithm: str) -> pl.DataFrame:
     Columns: time_ns, link, and one per counter that ``algorithm`` declares (``headway describe``
     lists them).
     """
-    index, owner = _declared(trace, algorithm)
-    rows = trace["router_counters"].filter(pl.col("algorithm") == index)
+    return _by_name(trace["router_counters"], *_declared(trace, algorithm))
+
+
+def queue_counters(trace: Trace, algorithm: str) -> pl.DataFrame:
+    """Readings of a queue discipline's counters, one row per link and checkpoint.
+
+    Columns: time_ns, link, and one per counter that ``algorithm`` declares (``headway describe``
+    lists them). The table ``sub_queues`` of the trace has the counters of its sub-queues.
+    """
+    for index, owner in enumerate(trace.queues):
+        if owner.name == algorithm:
+            return _by_name(trace["queue_counters"], index, owner)
+    return _by_name(trace["queue_counters"], -1, registry().queue(algorithm))
+
+
+def _by_name(counters: pl.DataFrame, index: int, owner: Algorithm) -> pl.DataFrame:
+    """The counters of algorithm number ``index``, a column for each."""
+    rows = counters.filter(pl.col("algorithm") == index)
     first = rows.filter(pl.col("name") == 0).select("time_ns", "link")
     for at, counter in enumerate(owner.counters):
         values = rows.filter(pl.col("name") == at)["value"]

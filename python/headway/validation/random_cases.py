@@ -96,8 +96,15 @@ _LONGEST_S = 60
 
 
 def controls() -> tuple[str, ...]:
-    """Names of all controls except those that only proxies use."""
-    return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
+    """Names of all controls that hosts can use on a kernel.
+
+    Some are for proxies only, and kernels cannot send what controls with Accurate ECN need.
+    """
+    return tuple(
+        c.name
+        for c in registry().controls
+        if not c.name.endswith("_pep") and "accurate-ecn" not in c.flags
+    )
 
 
 conflict = Conflicts((

@@ -2,45 +2,21 @@
 
 use std::sync::OnceLock;
 
-use super::info::{control_info, router_info, ControlInfo, QueueInfo, RouterInfo, StartupInfo};
-use super::tables::{tables, text, tunables, Ops};
+use super::info::{
+    control_info, queue_info, router_info, startup_info, ControlInfo, QueueInfo, RouterInfo,
+    StartupInfo,
+};
+use super::tables::{tables, text};
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
-
-/// Makes the list of all algorithms of one kind, sorted by name. `$info` is the type of its
-/// entries. The macro reads them from the C array `$list` of `$n` tables. Each table begins with
-/// the texts `$text` and the switches `$switch`.
-macro_rules! list {
-    (
-        $info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]
-    ) => {{
-        static LIST: OnceLock<Vec<$info>> = OnceLock::new();
-        LIST.get_or_init(|| {
-            // SAFETY: the build script has written the registry: an array of pointers to constant
-            // tables, whose texts are literals and whose tunables belong to them.
-            let mut list: Vec<$info> = unsafe {
-                tables(&raw const ffi::$list, ffi::$n)
-                    .iter()
-                    .map(|&ops| $info {
-                        $($text: text((*ops).$text),)*
-                        $($switch: (*ops).$switch != 0,)*
-                        state_bytes: (*ops).state_bytes,
-                        tunables: tunables((*ops).tunables, (*ops).n_tunables),
-                        ops: Ops(ops),
-                    })
-                    .collect()
-            };
-            list.sort_by_key(|info| info.name);
-            list
-        })
-    }};
-}
 
 /// All built-in controls, sorted by name.
 pub fn controls() -> &'static [ControlInfo] {
     static LIST: OnceLock<Vec<ControlInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
-        // SAFETY: as in the macro `list!`. A control without a startup's name has its own start.
+        // SAFETY: the build script has written the registry: an array of pointers to constant
+        // tables, whose texts are literals and whose tunables belong to them. A control without a
+        // startup's name has its own start.
         let mut list: Vec<ControlInfo> = unsafe {
             tables(
                 &raw const ffi::hw_native_controls,
@@ -64,24 +40,37 @@ pub fn controls() -> &'static [ControlInfo] {
 
 /// All built-in startups, sorted by name.
 pub fn startups() -> &'static [StartupInfo] {
-    list!(
-        StartupInfo,
-        hw_native_startups,
-        hw_native_n_startups,
-        [name, suffix, title, source],
-        [paces]
-    )
+    static LIST: OnceLock<Vec<StartupInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        // SAFETY: as for controls.
+        let mut list: Vec<StartupInfo> = unsafe {
+            tables(
+                &raw const ffi::hw_native_startups,
+                ffi::hw_native_n_startups,
+            )
+            .iter()
+            .map(|&ops| startup_info(&*ops))
+            .collect()
+        };
+        list.sort_by_key(|info| info.name);
+        list
+    })
 }
 
 /// All built-in queue disciplines, sorted by name.
 pub fn queues() -> &'static [QueueInfo] {
-    list!(
-        QueueInfo,
-        hw_native_queues,
-        hw_native_n_queues,
-        [name, title, source],
-        []
-    )
+    static LIST: OnceLock<Vec<QueueInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        // SAFETY: as for controls.
+        let mut list: Vec<QueueInfo> = unsafe {
+            tables(&raw const ffi::hw_native_queues, ffi::hw_native_n_queues)
+                .iter()
+                .map(|&ops| queue_info(&*ops))
+                .collect()
+        };
+        list.sort_by_key(|info| info.name);
+        list
+    })
 }
 
 /// All built-in router algorithms, sorted by name.
@@ -91,7 +80,7 @@ pub fn queues() -> &'static [QueueInfo] {
 pub fn routers() -> &'static [RouterInfo] {
     static LIST: OnceLock<Vec<RouterInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
-        // SAFETY: as in the macro `list!`.
+        // SAFETY: as for controls.
         let mut list: Vec<RouterInfo> = unsafe {
             tables(&raw const ffi::hw_native_routers, ffi::hw_native_n_routers)
                 .iter()

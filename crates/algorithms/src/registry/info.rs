@@ -57,7 +57,7 @@ pub struct ControlInfo {
 pub struct ControlFlags(pub(crate) u32);
 
 impl ControlFlags {
-    const NAMES: [&'static str; 8] = [
+    const NAMES: [&'static str; 10] = [
         "own-start",
         "paces",
         "ect0",
@@ -66,6 +66,8 @@ impl ControlFlags {
         "rtt-stamp",
         "asks-on-syn",
         "echoes-ce",
+        "accurate-ecn",
+        "short-bursts",
     ];
 
     const fn has(self, bit: u32) -> bool {
@@ -118,6 +120,19 @@ impl ControlFlags {
     #[must_use]
     pub const fn echoes_ce(self) -> bool {
         self.has(ffi::CC_ECHOES_CE)
+    }
+
+    /// The control's connections request Accurate ECN, whatever the host's default is, and have no
+    /// ECN without it.
+    #[must_use]
+    pub const fn accurate_ecn(self) -> bool {
+        self.has(ffi::CC_ACCURATE_ECN)
+    }
+
+    /// The control's pacing chunk is also the largest number of packets that leave together.
+    #[must_use]
+    pub const fn short_bursts(self) -> bool {
+        self.has(ffi::CC_SHORT_BURSTS)
     }
 
     /// Names of the flags that are set.
@@ -192,7 +207,7 @@ impl StartupInfo {
 }
 
 /// A queue discipline of a link.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueInfo {
     /// Name of the queue discipline.
     pub name: &'static str,
@@ -200,15 +215,17 @@ pub struct QueueInfo {
     pub title: &'static str,
     /// Source: the paper or RFC, and the implementation, that the discipline follows.
     pub source: &'static str,
-    /// State per link.
+    /// State per link, if all tunables have their defaults.
     pub state_bytes: u32,
     /// The discipline's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
+    /// The discipline's counters and values.
+    pub counters: Vec<CounterInfo>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::QueueOps>,
 }
 
-/// A counter, a value or an event that a router algorithm declares.
+/// A counter, a value or an event that a queue discipline or a router algorithm declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
     /// Name of the counter, which ends in its unit if it has one.
@@ -330,6 +347,52 @@ unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
             }
         })
         .collect()
+}
+
+/// Reads a startup's table.
+///
+/// # Safety
+/// As for [`control_info`].
+pub(super) unsafe fn startup_info(ops: &'static ffi::StartupOps) -> StartupInfo {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        StartupInfo {
+            name: text(ops.name),
+            suffix: text(ops.suffix),
+            title: text(ops.title),
+            source: text(ops.source),
+            state_bytes: ops.state_bytes,
+            paces: ops.paces != 0,
+            tunables: tunables(ops.tunables, ops.n_tunables),
+            ops: Ops(ops),
+        }
+    }
+}
+
+/// Reads a queue discipline's table.
+///
+/// # Panics
+/// If the discipline declares more counters than its state has room for.
+///
+/// # Safety
+/// As for [`control_info`].
+pub(super) unsafe fn queue_info(ops: &'static ffi::QueueOps) -> QueueInfo {
+    assert!(ops.n_counters * 8 <= ops.state_bytes);
+    // SAFETY: by the contract of this function; the defaults are values of all tunables.
+    unsafe {
+        let tunables = tunables(ops.tunables, ops.n_tunables);
+        let defaults: Vec<u32> = tunables.iter().map(|tunable| tunable.default).collect();
+        let sub_queues = ffi::hw_native_sub_queues(ops, defaults.as_ptr());
+        QueueInfo {
+            name: text(ops.name),
+            title: text(ops.title),
+            source: text(ops.source),
+            state_bytes: ops.state_bytes + sub_queues * ops.sub_bytes,
+            tunables,
+            counters: counters(ops.counters, ops.n_counters),
+            ops: Ops(ops),
+        }
+    }
 }
 
 /// Reads a router's table.

@@ -313,6 +313,10 @@ pub(super) fn control(
             "has HW_CC_ECHOES_CE without HW_CC_NEEDS_ECN",
         )?;
         table.need(
+            !info.flags.accurate_ecn() || info.flags.needs_ecn(),
+            "has HW_CC_ACCURATE_ECN without HW_CC_NEEDS_ECN",
+        )?;
+        table.need(
             ops.header.is_null() || ops.on_send.is_some(),
             "has a .header and no .on_send",
         )?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::algorithm::{options, split_options, Known, Named};
+use crate::algorithm::{options, split_tunables, Known, Named};
 use crate::flow::{Kind, Value};
 use crate::quantity::{probability, RATES_SHOWN, SIZES_SHOWN, TIMES_SHOWN};
 use crate::text::{quoted, shorten, unknown, Refused};
@@ -194,14 +194,14 @@ pub(super) fn algorithm(
 ) -> Result<Named, Refused> {
     let refused = |e: Refused| Refused::new(format!("{at}: {e}"));
     if let Json::String(text) = written {
-        return split_options(text)
+        return split_tunables(text)
             .and_then(|(name, options)| find(name, &options))
             .map_err(refused);
     }
     let fields = Fields::of(written, at)?;
     fields.known(&["name", "startup", "tunables"])?;
     let (text, startup) = (fields.text("name")?, fields.text("startup")?);
-    let (name, mut all) = split_options(text.unwrap_or_default()).map_err(refused)?;
+    let (name, mut all) = split_tunables(text.unwrap_or_default()).map_err(refused)?;
     let tunables = match fields.get("tunables") {
         None => vec![],
         Some(given) => tunables(given, &fields.place("tunables"))?,

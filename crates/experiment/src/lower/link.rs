@@ -12,7 +12,14 @@ use crate::queue::{parse_buffer, Limit};
 use crate::text::Refused;
 
 const KEEP: &str = "keep";
-const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
+const ECN: &[&str] = &[
+    KEEP,
+    "bleach",
+    "drop-syn",
+    "clear-flags",
+    "strip-option",
+    "zero-option",
+];
 
 /// The fields of the document that describe one direction of a link, and the delay of that
 /// direction.

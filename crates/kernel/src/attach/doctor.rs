@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use libbpf_rs::{MapCore as _, MapType, ObjectBuilder};
 use serde::Serialize;
 
+use super::accurate_ecn;
 use crate::mechanisms::trial::Trial;
 use crate::objects::bpf;
 use crate::objects::load;
@@ -60,7 +61,7 @@ const KERNEL_6_4: &str =
 #[must_use]
 pub fn examine() -> Report {
     load::keep_log();
-    let checks: [(&'static str, Found, &'static str); 21] = [
+    let checks: [(&'static str, Found, &'static str); 22] = [
         (
             "type information (BTF)",
             btf(),
@@ -138,6 +139,11 @@ pub fn examine() -> Report {
             "sockets' controls (sock_diag)",
             in_new_namespace(|| sockets::count_by_control().map(|_| "can be listed".to_owned())),
             "a kernel with CONFIG_INET_TCP_DIAG",
+        ),
+        (
+            "Accurate ECN",
+            in_new_namespace(|| accurate_ecn::examine(|| load_probe(&accurate_ecn::PROGRAMS))),
+            AS_ROOT,
         ),
         (
             "TUN devices",
@@ -259,6 +265,7 @@ fn load_probe(programs: &[&str]) -> Result<libbpf_rs::Object, String> {
         let needed = match name.as_str() {
             "probe_control" => "probe_ssthresh",
             "probe_storage_control" | "probe_storage" => "probe_sk_storage",
+            "probe_accurate_control" => "probe_accurate",
             _ => continue,
         };
         map.set_autocreate(programs.contains(&needed))

@@ -1,5 +1,6 @@
 //! Attaches a congestion control to the kernel, or replaces an attached one.
 
+mod accurate_ecn;
 pub mod detach;
 pub mod doctor;
 pub mod inventory;

@@ -15,6 +15,8 @@ pub struct ControlObject {
     pub startup: Option<&'static str>,
     /// Whether the congestion control needs ECN.
     pub needs_ecn: bool,
+    /// Whether it needs Accurate ECN.
+    pub accurate_ecn: bool,
     /// ELF file of the binding: the `struct_ops` programs that the kernel calls, without the
     /// algorithms.
     pub binding: &'static [u8],

@@ -13,10 +13,13 @@ use crate::objects::ControlObject;
 /// algorithms/port/bpf declares them.
 const OPS: &str = "tcp_congestion_ops";
 
-/// The kernel's flag of every congestion control of Headway, and the additional flag of one that
-/// needs ECN (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN).
+/// The kernel's flag of every congestion control of Headway, and the additional flags of one that
+/// needs ECN, and of one that needs Accurate ECN and opens connections with ECT(1)
+/// (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN, TCP_CONG_NEEDS_ACCECN,
+/// TCP_CONG_ECT_1_NEGOTIATION).
 const NON_RESTRICTED: u32 = 1;
 const NEEDS_ECN: u32 = 2;
+const NEEDS_ACCURATE_ECN: u32 = 4 | 8;
 
 /// Names and values of all tunables in declared order: first those of the congestion control, then
 /// those of its startup.
@@ -45,7 +48,10 @@ pub fn open(
     let variables = btf::variables_of(&open, ".rodata");
     let members = btf::members_of(&open, OPS);
     let at = |member: &str| members.get(member).map(|member| member.offset);
-    let flags = NON_RESTRICTED | if object.needs_ecn { NEEDS_ECN } else { 0 };
+    let given = |is_set: bool, flags: u32| if is_set { flags } else { 0 };
+    let flags = NON_RESTRICTED
+        | given(object.needs_ecn, NEEDS_ECN)
+        | given(object.accurate_ecn, NEEDS_ACCURATE_ECN);
     let control = headway_algorithms::control(object.control)
         .map_err(|e| Failure::bad_input(e.to_string()))?;
     let [of_control, of_startup] = [0, 1].map(|i| {

@@ -45,8 +45,8 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     }
     if control.flags.ect1() {
         return Err(Failure::failed(format!(
-            "{} sends ECT(1), but kernels send ECT(1) only with Accurate ECN, not with the ECN of \
-             RFC 3168",
+            "{} sends ECT(1), but kernels send data with ECT(0), also with Accurate ECN; \
+             `headwayctl doctor` shows what this kernel sends",
             control.name
         )));
     }

@@ -118,6 +118,7 @@ pub(crate) fn control(
         control: file,
         startup: startup.map(|s| s.name),
         needs_ecn: info.flags.needs_ecn(),
+        accurate_ecn: info.flags.accurate_ecn(),
         binding,
         algorithms: algorithms.leak(),
     })))

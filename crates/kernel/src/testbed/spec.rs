@@ -5,12 +5,12 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use headway_algorithms::QueueInstance;
 use headway_emulator::{Capture, Config, Host, Path, VaryFile};
 use headway_experiment::path::halves_ns;
 use headway_experiment::{
     any_time, parse_buffer, parse_probability, parse_rate, parse_time, Buffer, Limit, Refused,
 };
+use headway_sim::net::link::Link;
 use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
 
@@ -535,10 +535,7 @@ fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in config.paths() {
         let link = path.link().map_err(|e| bad(e.to_string()))?;
-        let aqm = &link.aqm;
-        let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
-        QueueInstance::new(&aqm.name, &tunables, &Default::default())
-            .map_err(|e| bad(format!("--aqm: {e}")))?;
+        Link::new(&link, 0, 0, false).map_err(|e| bad(format!("--aqm: {e}")))?;
     }
     Ok(())
 }

@@ -316,6 +316,8 @@ fn random(seed: u64) -> Situation {
     Situation {
         name: "a random walk",
         conn: Conn {
+            // the ECN of RFC 3168 or Accurate ECN
+            ecn: 1 + (seed % 2) as u8,
             cwnd_pkts: random.below(200) as u32 + 1,
             ssthresh_pkts: if random.below(2) == 0 {
                 SSTHRESH_INFINITE

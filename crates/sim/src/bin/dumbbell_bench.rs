@@ -7,7 +7,7 @@ use std::time::Instant;
 /// On the bottleneck's forward link each flow sends one SYN, the last ACK of the handshake, and
 /// otherwise full-size data packets.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
-                     [--stack NAME] [--rate-bps R] [--router NAME] [--json]";
+                     [--stack NAME] [--rate-bps R] [--router NAME] [--aqm NAME] [--json]";
 
 fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
     let Some(at) = args.iter().position(|a| a == name) else {
@@ -21,9 +21,10 @@ fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
         })
 }
 
-/// A bottleneck with 50 ms RTT and one bandwidth-delay product of drop-tail buffer (417 packets at
-/// 100 Mbit/s). Each flow has a pair of hosts with 1 Gbit/s access links. The flows' start times
-/// are spread over one second. The forward link may have a router algorithm.
+/// A bottleneck with 50 ms RTT and one bandwidth-delay product of buffer (417 packets at 100
+/// Mbit/s). Each flow has a pair of hosts with 1 Gbit/s access links. The flows' start times are
+/// spread over one second. The forward link may have a router algorithm and a queue discipline
+/// other than drop-tail.
 fn scenario(
     flows: usize,
     duration_s: f64,
@@ -31,6 +32,7 @@ fn scenario(
     stack: &str,
     rate_bps: u64,
     router: &str,
+    aqm: &str,
 ) -> String {
     let bdp_bytes = rate_bps / 8 / 20;
     let link = serde_json::json!({
@@ -39,6 +41,9 @@ fn scenario(
     let mut forward = link.clone();
     if !router.is_empty() {
         forward["routers"] = serde_json::json!([{ "name": router }]);
+    }
+    if !aqm.is_empty() {
+        forward["aqm"] = serde_json::json!({ "name": aqm });
     }
     let flow = |i: usize| {
         serde_json::json!({
@@ -75,7 +80,8 @@ fn main() {
     let stack: String = value(&args, "--stack", "linux-6".into());
     let rate_bps: u64 = value(&args, "--rate-bps", 100_000_000);
     let router: String = value(&args, "--router", String::new());
-    let text = scenario(flows, duration_s, &control, &stack, rate_bps, &router);
+    let aqm: String = value(&args, "--aqm", String::new());
+    let text = scenario(flows, duration_s, &control, &stack, rate_bps, &router, &aqm);
     let parsed = Scenario::from_json(&text);
     let world = parsed.and_then(|scenario| World::new(&scenario));
     let mut world = world.unwrap_or_else(|error| {

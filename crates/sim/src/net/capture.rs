@@ -4,6 +4,7 @@
 //! Hosts of flow `i` are 10.a.b.1 (opener) and 10.a.b.2, where a.b is the flow's number. The
 //! payload is a deterministic pattern of its stream, so that reassembled bytes can be checked.
 
+use crate::host::tcp::accurate_ecn::option::Carried as AccurateEcnOption;
 use crate::net::packet::{about, flags, Headers, Packet, Sacks};
 use crate::net::topology::Built;
 use crate::rng::{stream, Purpose};
@@ -11,9 +12,12 @@ use crate::scenario::{bad, Capture, ScenarioError};
 use headway_algorithms::header::numbered;
 use headway_algorithms::Fields;
 use headway_wire::icmp::build_too_big;
+use headway_wire::options::{InTcp, NoRoom};
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Section, Writer};
-use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
+use headway_wire::tcp_options::{
+    AccurateEcn1, Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
+};
 use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
 use rand_core::RngCore;
 use std::net::Ipv4Addr;
@@ -309,6 +313,31 @@ fn on_wire(number: u8, fields: &Fields) -> Vec<u8> {
         .emit(fields)
 }
 
+fn tcp_flags(packet: &Packet) -> TcpFlags {
+    let octet = TcpFlags::from_bits(u16::from(packet.flags));
+    if packet.is(about::AE) {
+        octet | TcpFlags::AE
+    } else {
+        octet
+    }
+}
+
+/// Adds the option of Accurate ECN and its padding, or padding of the same length.
+fn add_accurate_ecn(
+    options: &mut OptionSpace<InTcp>,
+    option: &AccurateEcnOption,
+) -> Result<(), NoRoom> {
+    let before = options.len_bytes();
+    if let Some([e1b, ceb, e0b]) = option.counters() {
+        options.push(&AccurateEcn1 { e1b, ceb, e0b })?;
+    }
+    let end = before + (option.bytes() + option.shared_bytes()) as usize;
+    while options.len_bytes() < end {
+        options.push_no_operation()?;
+    }
+    Ok(())
+}
+
 fn tcp_header(
     (packet, sacks, headers): &FullPacket,
     seed: u64,
@@ -326,8 +355,11 @@ fn tcp_header(
         0
     };
     let mut options = OptionSpace::new();
-    let mut add = || -> Result<(), headway_wire::options::NoRoom> {
-        if packet.tcp_header() != 0 {
+    let accurate_ecn = AccurateEcnOption::of(packet, headers);
+    let mut add = || -> Result<(), NoRoom> {
+        if let Some(option) = &accurate_ecn {
+            add_accurate_ecn(&mut options, option)?;
+        } else if packet.tcp_header() != 0 {
             options.push_encoded("header", &on_wire(packet.tcp_header(), &headers.tcp))?;
         }
         if syn {
@@ -356,8 +388,10 @@ fn tcp_header(
             })?;
         }
         if packet.n_sack > 0 {
-            options.push_no_operation()?;
-            options.push_no_operation()?;
+            let shared_bytes = accurate_ecn.map_or(0, |option| option.shared_bytes());
+            for _ in shared_bytes..2 {
+                options.push_no_operation()?;
+            }
             let absolute = |i: i64| peer.wrapping_add((packet.ack as i64 + i) as u32);
             let mut blocks = [SackBlock::default(); 4];
             for (block, sack) in blocks.iter_mut().zip(sacks) {
@@ -380,7 +414,7 @@ fn tcp_header(
         destination_port,
         sequence: own.wrapping_add(packet.seq as u32),
         acknowledgement,
-        flags: TcpFlags::from_bits(u16::from(packet.flags)),
+        flags: tcp_flags(packet),
         window: window.min(65_535) as u16,
         urgent_pointer: 0,
         options,

@@ -162,7 +162,9 @@ impl Net {
             }
             Offer::Held { ecn, .. } => {
                 self.packets[id].ecn = ecn;
-                self.turn(number);
+                if !self.links[number as usize].is_busy(self.now_ns) {
+                    self.turn(number);
+                }
             }
             Offer::Dropped(reason) => {
                 self.lose(number, id, reason);
@@ -251,7 +253,12 @@ impl Net {
                     self.cross(id, number, arrive_ns, ecn);
                 }
                 Turn::Dropped { id, reason } => self.lose(number, id, reason),
-                Turn::At(time_ns) => return self.events.push(time_ns, EventKind::Turn, number),
+                Turn::At(time_ns) => {
+                    if link.awaits(time_ns) {
+                        self.events.push(time_ns, EventKind::Turn, number);
+                    }
+                    return;
+                }
                 Turn::Over => return,
             }
         }

@@ -44,6 +44,8 @@ pub mod about {
     /// fields are those of that packet, with these exceptions: `route` and `hop` are those of the
     /// message, and `ip_id` has the MTU.
     pub const TOO_BIG: u8 = 16;
+    /// The TCP flag AE (RFC 9768), which has no place in [`flags`](super::flags).
+    pub const AE: u8 = 32;
     /// Properties of packets that do not reach a TCP socket as segments.
     pub const NO_SEGMENT: u8 = UDP | CORRUPT | TOO_BIG;
 }
@@ -63,12 +65,16 @@ pub struct Headers {
 pub struct Acked {
     /// Acknowledgement number, as on the wire.
     pub number: u32,
-    /// The segment's flags ECE and CWR.
+    /// The segment's flags ECE and CWR, and in bit 0 its flag AE.
     pub ecn_flags: u8,
     /// Whether the segment has only an acknowledgement: neither data nor other flags, SACK blocks or
     /// options of protocols.
     pub is_pure: bool,
 }
+
+/// Number of Accurate ECN's option among the headers in TCP options. It is no header of the
+/// registry: sockets send it by themselves.
+pub const ACCURATE_ECN_OPTION: u8 = 15;
 
 /// The IP TTL with which every packet leaves its host (Linux). Each link between routers decrements
 /// it.
@@ -151,7 +157,7 @@ impl Packet {
         let echoes = flags::ECE | flags::CWR;
         Some(Acked {
             number: self.ack as u32,
-            ecn_flags: self.flags & echoes,
+            ecn_flags: self.flags & echoes | u8::from(self.is(about::AE)),
             is_pure: self.flags & !echoes == flags::ACK
                 && self.payload_bytes == 0
                 && self.n_sack == 0
@@ -259,6 +265,13 @@ impl Slab {
     /// A packet with its SACK blocks and header fields.
     pub fn whole(&self, id: u32) -> (Packet, Sacks, Headers) {
         (self[id], self.sacks(id), self.headers(id))
+    }
+
+    /// All packets, and what is left of packets that have left the network; for tests that change
+    /// packets on their way.
+    #[cfg(test)]
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.packets.iter_mut()
     }
 
     /// Exchanges the content of two packets that have neither SACK blocks nor headers.

@@ -1,6 +1,7 @@
 //! What a link checks before a packet is offered to it: an MTU, and ECN faults.
 
 use crate::event::EventKind;
+use crate::host::tcp::accurate_ecn::option::Carried as AccurateEcnOption;
 use crate::net::link::Drop;
 use crate::net::packet::{about, flags};
 use crate::net::Net;
@@ -46,25 +47,38 @@ impl Net {
         self.events.push(self.now_ns, EventKind::Arrival, message);
     }
 
-    /// Applies the ECN fault of a link that clears ECN bits or drops ECN SYNs. Returns whether the
-    /// packet was dropped.
+    /// Applies the ECN fault of a link that clears ECN bits, clears TCP's ECN flags or option, or
+    /// drops ECN SYNs. Returns whether the packet was dropped.
     fn apply_ecn_fault(&mut self, id: u32, number: u32) -> bool {
         let link = &mut self.links[number as usize];
         let packet = &mut self.packets[id];
         match link.ecn {
-            EcnPath::Keep => return false,
-            EcnPath::Bleach => {
-                packet.ecn = 0;
-                return false;
+            EcnPath::Keep => {}
+            EcnPath::Bleach => packet.ecn = 0,
+            EcnPath::ClearFlags => {
+                packet.flags &= !(flags::ECE | flags::CWR);
+                packet.about &= !about::AE;
             }
-            EcnPath::DropSyn => {}
+            EcnPath::StripOption => self.change_option(id, AccurateEcnOption::stripped),
+            EcnPath::ZeroOption => self.change_option(id, AccurateEcnOption::zeroed),
+            EcnPath::DropSyn => {
+                let asking = flags::SYN | flags::ECE | flags::CWR;
+                let asks = packet.flags & (asking | flags::ACK) == asking;
+                if asks {
+                    link.refuse(packet.ip_bytes, Drop::EcnSyn);
+                    self.lose(number, id, Drop::EcnSyn);
+                }
+                return asks;
+            }
         }
-        let asks = packet.flags & (flags::SYN | flags::ECE | flags::CWR)
-            == flags::SYN | flags::ECE | flags::CWR;
-        if asks {
-            link.refuse(packet.ip_bytes, Drop::EcnSyn);
-            self.lose(number, id, Drop::EcnSyn);
+        false
+    }
+
+    /// Changes the option of Accurate ECN in a packet, if the packet has it.
+    fn change_option(&mut self, id: u32, change: fn(AccurateEcnOption) -> AccurateEcnOption) {
+        let (packet, _, headers) = self.packets.whole(id);
+        if let Some(option) = AccurateEcnOption::of(&packet, &headers) {
+            self.packets.headers_mut(id).tcp = change(option).encoded();
         }
-        asks
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Routes, Scenario, ScenarioError};
-use headway_algorithms::{routers_of, QueueInstance, RouterInfo};
+use headway_algorithms::{routers_of, QueueInfo, RouterInfo};
 use std::collections::BTreeMap;
 
 /// The path of one direction of a flow: links between routers, and an access link at either end.
@@ -47,6 +47,9 @@ pub(crate) struct Built {
     pub names: Vec<String>,
     /// Router algorithms of the run. The trace refers to them by their index in this list.
     pub routers: Vec<&'static RouterInfo>,
+    /// Queue disciplines of the run that declare counters. The trace refers to them by their index
+    /// in this list.
+    pub queues: Vec<&'static QueueInfo>,
 }
 
 /// Where the further links of a route begin in [`Built::further`].
@@ -62,6 +65,7 @@ impl Built {
             further: vec![],
             names: vec![],
             routers: routers_of(routers.map(|router| router.name.as_str())),
+            queues: vec![],
         };
         for (number, link) in topology.links.iter().enumerate() {
             let own = link.name.clone();
@@ -117,19 +121,16 @@ impl Built {
         name: String,
         spec: &LinkSpec,
     ) -> Result<(), ScenarioError> {
-        let tunables: Vec<_> = spec
-            .aqm
-            .tunables
-            .iter()
-            .map(|(name, value)| (name.clone(), *value))
-            .collect();
         let number = self.links.len() as u32;
-        let router = |view: &_| QueueInstance::new(&spec.aqm.name, &tunables, view);
         let record = scenario.record.queue && scenario.trace;
-        let link = Link::new(spec, router, number, scenario.seed, record)
+        let link = Link::new(spec, number, scenario.seed, record)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?
             .with_routers(spec, &self.routers, scenario.seed)
             .map_err(|e| ScenarioError(format!("{name}.routers: {e}")))?;
+        let queue = link.discipline();
+        if !queue.counters.is_empty() && !self.queues.contains(&queue) {
+            self.queues.push(queue);
+        }
         self.links.push(link);
         self.names.push(name);
         Ok(())

@@ -156,6 +156,41 @@ pub enum EcnMode {
     On,
     /// Accepts ECN if the peer requests it (2).
     Passive,
+    /// Requests and accepts Accurate ECN (3).
+    Accurate,
+    /// Requests ECN, and accepts Accurate ECN (4).
+    #[serde(skip)]
+    AccurateIn,
+    /// Accepts Accurate ECN (5).
+    #[serde(skip)]
+    AccuratePassive,
+}
+
+impl EcnMode {
+    /// The setting as a scenario writes it, or its number if only tcp_ecn has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            EcnMode::Off => "off",
+            EcnMode::On => "on",
+            EcnMode::Passive => "passive",
+            EcnMode::Accurate => "accurate",
+            EcnMode::AccurateIn => "4",
+            EcnMode::AccuratePassive => "5",
+        }
+    }
+
+    /// Whether a host with this setting requests ECN when it opens a connection.
+    pub(crate) fn requests(self) -> bool {
+        matches!(self, EcnMode::On | EcnMode::Accurate | EcnMode::AccurateIn)
+    }
+
+    /// Whether a host with this setting accepts Accurate ECN.
+    pub(crate) fn accepts_accurate(self) -> bool {
+        matches!(
+            self,
+            EcnMode::Accurate | EcnMode::AccurateIn | EcnMode::AccuratePassive
+        )
+    }
 }
 
 /// A congestion control, its startup, and the tunables of both.

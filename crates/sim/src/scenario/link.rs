@@ -97,6 +97,12 @@ pub enum EcnPath {
     Bleach,
     /// Drops SYNs that request ECN, as some middleboxes do.
     DropSyn,
+    /// Clears TCP's flags AE, CWR and ECE.
+    ClearFlags,
+    /// Replaces the option of Accurate ECN by padding.
+    StripOption,
+    /// Sets the counters in the option of Accurate ECN to 0.
+    ZeroOption,
 }
 
 impl EcnPath {

@@ -128,8 +128,8 @@ impl Scenario {
     /// Checks that a stack has all of the run's sysctls and attributes of routes.
     pub(crate) fn check_stack(&self, stack: &str) -> Result<(), ScenarioError> {
         for (table, settings) in self.settings() {
-            for name in settings.keys() {
-                let checked = table.check_stacks(name, [stack]);
+            for (name, numbers) in settings {
+                let checked = table.check_stacks(name, numbers, [stack]);
                 checked.map_err(|e| ScenarioError(format!("{}.{e}", table.field)))?;
             }
         }

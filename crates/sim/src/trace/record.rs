@@ -1,7 +1,7 @@
 //! The tables of a run. Each column's name ends in its unit.
 
 use crate::host::tcp::FirstFlights;
-use headway_algorithms::RouterInfo;
+use headway_algorithms::{QueueInfo, RouterInfo};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -295,6 +295,22 @@ table! {
 }
 
 table! {
+    /// Counters of queue disciplines that declare any, at every checkpoint and at the end.
+    QueueCounters {
+        /// Checkpoint.
+        time_ns: i64,
+        /// Link number.
+        link: u32,
+        /// Index into [`Summary::queues`].
+        algorithm: u8,
+        /// Index of the counter in the discipline's list of counters.
+        name: u8,
+        /// Value of the counter, in the unit that the discipline declares.
+        value: u64,
+    }
+}
+
+table! {
     /// Readings of controls, one row per reading after every ACK. The controls declare the
     /// readings.
     Readings {
@@ -306,6 +322,35 @@ table! {
         reading: u8,
         /// Value of the reading, in the unit that the control declares.
         value: u64,
+    }
+}
+
+table! {
+    /// Sub-queues of disciplines with counters, at every checkpoint and at the end. Sub-queues that
+    /// no packet has reached are left out.
+    SubQueues {
+        /// Checkpoint.
+        time_ns: i64,
+        /// Link number.
+        link: u32,
+        /// Number of the sub-queue.
+        queue: u32,
+        /// Packets that wait.
+        queue_pkts: u32,
+        /// Bytes that wait.
+        queue_bytes: u32,
+        /// Packets that have left to the wire.
+        sent_pkts: u64,
+        /// Their bytes.
+        sent_bytes: u64,
+        /// Sum of the times that they waited.
+        sojourn_us: u64,
+        /// Packets that the discipline has dropped.
+        dropped_pkts: u64,
+        /// Packets with ECT(0) that the discipline has marked.
+        marked_ect0_pkts: u64,
+        /// Packets with ECT(1) that the discipline has marked.
+        marked_ect1_pkts: u64,
     }
 }
 
@@ -338,6 +383,10 @@ pub struct Tables {
     pub router_events: RouterEvents,
     /// Counters of routers.
     pub router_counters: RouterCounters,
+    /// Counters of queue disciplines.
+    pub queue_counters: QueueCounters,
+    /// Sub-queues.
+    pub sub_queues: SubQueues,
     /// Readings of controls.
     pub readings: Readings,
 }
@@ -357,6 +406,8 @@ impl Tables {
             + self.transfers.bytes()
             + self.router_events.bytes()
             + self.router_counters.bytes()
+            + self.queue_counters.bytes()
+            + self.sub_queues.bytes()
             + self.readings.bytes()
     }
 
@@ -375,6 +426,8 @@ impl Tables {
             ("transfers", self.transfers.columns()),
             ("router_events", self.router_events.columns()),
             ("router_counters", self.router_counters.columns()),
+            ("queue_counters", self.queue_counters.columns()),
+            ("sub_queues", self.sub_queues.columns()),
             ("readings", self.readings.columns()),
         ]
     }
@@ -425,6 +478,9 @@ pub struct FlowSummary {
     /// Whether both ends negotiated ECN; absent if neither end requested it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
+    /// Whether both ends negotiated Accurate ECN; absent if not.
+    #[serde(skip_serializing_if = "is_false")]
+    pub accurate_ecn: bool,
     /// Data packets that arrived with a CE mark; absent if none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub ce_marks: u64,
@@ -451,6 +507,12 @@ pub struct FlowSummary {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+// as above
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(switch: &bool) -> bool {
+    !*switch
 }
 
 /// What a sender did with a protocol that has a header of its own.
@@ -482,4 +544,8 @@ pub struct Summary {
     /// no link has a router.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<&'static RouterInfo>,
+    /// Queue disciplines of the run that declare counters. The tables of queues refer to them by
+    /// their index in this list. Absent if no link has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<&'static QueueInfo>,
 }

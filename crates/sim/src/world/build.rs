@@ -5,7 +5,7 @@ use crate::controls::Prototypes;
 use crate::event::EventKind;
 use crate::host::apps::{application, packet_sizes_of, RelaySetup, Setup};
 use crate::host::tcp::profile::Reduction;
-use crate::scenario::{bad, App, Control, EcnMode, Flow, Scenario, ScenarioError};
+use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
 use crate::trace::digest::MAX_GROUPS;
 use headway_algorithms::ControlInstance;
 
@@ -25,6 +25,18 @@ impl World {
             let field = format!("flows[{number}].frto");
             return Err(bad(&field, "on", "off with linux-2.6"));
         }
+        let mut modes = flow.ecn.iter().flatten();
+        if let (Reduction::RateHalving, Some(mode)) = (
+            profile.reduction,
+            modes.find(|mode| mode.accepts_accurate()),
+        ) {
+            let field = format!("flows[{number}].ecn");
+            return Err(bad(
+                &field,
+                mode.word(),
+                "off, on or passive with linux-2.6",
+            ));
+        }
         let mut made = |field: &str, control: &'a Control| {
             let made = prototypes.get(control);
             made.map_err(|e| ScenarioError(format!("flows[{number}].{field}: {e}")))
@@ -34,13 +46,14 @@ impl World {
             None => None,
         };
         if let Some(own) = control.as_ref().map(ControlInstance::control) {
-            if own.takes_ecn_bits && flow.ecn.contains(&Some(EcnMode::On)) {
+            let mut asked = flow.ecn.iter().flatten().filter(|mode| mode.requests());
+            if let (true, Some(mode)) = (own.takes_ecn_bits, asked.next()) {
                 let field = format!("flows[{number}].ecn");
                 let allowed = format!(
                     "off or passive: the header of {} is in the ECN bits",
                     own.name
                 );
-                return Err(bad(&field, "on", &allowed));
+                return Err(bad(&field, mode.word(), &allowed));
             }
         }
         let relay = match (&flow.relay, &control) {

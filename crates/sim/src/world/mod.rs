@@ -1,5 +1,7 @@
 //! A run: builds the network of a scenario and processes its events.
 
+#[cfg(test)]
+mod ace_codes;
 mod build;
 mod output;
 #[cfg(test)]
@@ -20,7 +22,7 @@ use crate::net::Net;
 use crate::scenario::{bad, Flow, Record, Scenario, ScenarioError};
 use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
-use headway_algorithms::RouterInfo;
+use headway_algorithms::{QueueInfo, RouterInfo};
 
 /// A flow of the running simulation.
 struct FlowState {
@@ -59,6 +61,8 @@ pub struct World {
     profile: &'static Profile,
     link_names: Vec<String>,
     routers: Vec<&'static RouterInfo>,
+    /// Queue disciplines of the run that declare counters.
+    queues: Vec<&'static QueueInfo>,
     /// Number of the route from the next flow's relay to its responder.
     relay_route: u32,
     /// Whether some sender may send rate requests, and some link has a router that reads them.
@@ -128,6 +132,7 @@ impl World {
             profile,
             link_names: built.names,
             routers: built.routers,
+            queues: built.queues,
             relay_route: 2 * scenario.flows.len() as u32,
             asks: false,
             seed: scenario.seed,
@@ -409,6 +414,13 @@ impl World {
         for (number, link) in self.net.links.iter_mut().enumerate() {
             link.settle(now_ns, &mut self.net.tables);
             link.count_routers(now_ns, &mut self.net.tables);
+            let own = self
+                .queues
+                .iter()
+                .position(|&q| std::ptr::eq(q, link.discipline()));
+            if let Some(algorithm) = own {
+                link.count_queue(now_ns, algorithm as u8, &mut self.net.tables);
+            }
             let c = &link.counters;
             self.net.tables.link_counters.push(
                 now_ns as i64,
@@ -453,6 +465,7 @@ impl World {
             } else {
                 vec![]
             },
+            queues: self.queues,
         };
         let capture = self.net.tap.map(|tap| tap.finish(self.duration_ns));
         Outcome {

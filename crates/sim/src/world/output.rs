@@ -124,6 +124,7 @@ impl World {
             ecn: end(Side::Opener)
                 .filter(|s| s.asks_ecn())
                 .map(Socket::uses_ecn),
+            accurate_ecn: end(Side::Opener).is_some_and(Socket::uses_accurate_ecn),
             ce_marks: sum.counters.ce_marks + flow.datagrams_marked,
             ece_acks: sum.counters.ece_acks,
             protocols: protocols(&sum.counters, sender),

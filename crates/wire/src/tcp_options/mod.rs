@@ -6,6 +6,8 @@
 
 include!(concat!(env!("OUT_DIR"), "/tcp_options.rs"));
 
+pub use accurate_ecn_0::AccurateEcn0;
+pub use accurate_ecn_1::AccurateEcn1;
 pub use mss::Mss;
 pub use quick_start_response::QuickStartResponse;
 pub use sack::{Sack, SackBlock};

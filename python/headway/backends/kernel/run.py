@@ -20,6 +20,8 @@ from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.experiment import (
+    ACCURATE,
+    ASKING,
     Bulk,
     Cbr,
     Exchanges,
@@ -29,11 +31,12 @@ from headway.experiment import (
     Sessions,
     Site,
     Vectors,
+    named_links,
 )
 from headway.experiment.directions import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
-from headway.trace import FlowSummary, Trace
+from headway.trace import SCHEMA, FlowSummary, Trace
 from headway.versions import versions
 
 _SETUP_NS = 500_000_000
@@ -239,6 +242,8 @@ class Run:
         assert self._testbed.mechanisms is not None
         counted = self._testbed.mechanisms.router_counters(self._readings())
         tables["router_counters"] = records.frame("router_counters", counted)
+        tables["queue_counters"] = self._queue_counters()
+        tables["sub_queues"] = records.empty("sub_queues")
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
         }
@@ -265,7 +270,26 @@ class Run:
             meta={"key": key, **self._meta(requested, builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
+            queues=experiment.queue_algorithms(),
         )
+
+    def _queue_counters(self) -> pl.DataFrame:
+        """The queue disciplines' counters, which the emulator reports at its end."""
+        experiment = self._experiment
+        links = list(named_links(experiment.topology).values())
+        queues = {queue.name: queue for queue in experiment.queue_algorithms()}
+        rows = []
+        emulated = self._testbed.summary.get("directions", [])
+        for link, direction in enumerate(emulated, min(gateway.link_numbers(experiment))):
+            counted = direction.get("queue_counters", {})
+            if (queue := queues.get(links[link].aqm.name)) is None:
+                continue
+            algorithm = list(queues).index(queue.name)
+            for name, counter in enumerate(queue.counters):
+                if counter.name in counted:
+                    value = counted[counter.name]
+                    rows.append((experiment.duration, link, algorithm, name, value))
+        return pl.DataFrame(rows, schema=SCHEMA["queue_counters"], orient="row")
 
     def _udp(self, index: int, parts: Mapping[str, list[pl.DataFrame]]) -> None:
         sent = records.read_rows(self._folder / f"sent{index}", 2)
@@ -345,7 +369,7 @@ class Run:
         if startup is None and flow.control.kernel_own is None:
             startup = registry().control(flow.control.name).startup
         control = engine.plain(flow.control.name)
-        asks_ecn = needs_ecn(flow) or bool(flow.ecn_of_ends and flow.ecn_of_ends[0] == "on")
+        asks_ecn = needs_ecn(flow) or bool(flow.ecn_of_ends and flow.ecn_of_ends[0] in ASKING)
         assert self._testbed.mechanisms is not None
         return FlowSummary(
             name=name,
@@ -359,6 +383,7 @@ class Run:
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
             ecn=info.get("ecn") if asks_ecn else None,
+            accurate_ecn=None if ACCURATE in (flow.ecn_of_ends or ()) else False,
             ce_marks=log.marks(index, is_back=server_sends_more(flow)),
             ece_acks=None if flow.ecn or asks_ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),

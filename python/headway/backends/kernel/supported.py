@@ -12,6 +12,7 @@ from headway.backends.kernel.programs import sets_hints
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import (
+    ACCURATE,
     Exchanges,
     Experiment,
     Flow,
@@ -22,10 +23,14 @@ from headway.experiment import (
     Transfers,
 )
 from headway.mechanisms import gateway
+from headway.registry import registry
 from headway.workloads.exchange_file import check_live
 
 _LARGE_WINDOW_SINCE = (6, 10)
 _SMALL_WINDOW_BYTES = 65_535
+_ACCURATE_ECN_SINCE = (7, 0)
+_LARGEST_TCP_ECN = 2
+"""The largest tcp_ecn without Accurate ECN."""
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _ATTACHED_BY_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
@@ -63,6 +68,23 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
         traffic_files.check(name, experiment, flow)
 
 
+def _check_control(name: str, flow: Flow) -> None:
+    """Raise KernelCannotError for a control that the kernel lacks or whose ECT it cannot send."""
+    if flow.control is None:
+        return
+    own = flow.control.kernel_own
+    if own and own not in (available := _available_controls()):
+        raise KernelCannotError(
+            f"kernel backend: {name}: this kernel has no control {own!r}; it has "
+            f"{', '.join(available)} (`modprobe tcp_{own}` loads one that is a module)"
+        )
+    if not own and "ect1" in registry().control(flow.control.name).flags:
+        raise KernelCannotError(
+            f"kernel backend: {name}: {flow.control.name}: kernels send data with ECT(0), and this "
+            "control needs ECT(1)"
+        )
+
+
 def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
     if network.is_network(experiment):
@@ -75,13 +97,10 @@ def check(experiment: Experiment) -> None:
     if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
+    if int(experiment.sysctls.get("tcp_ecn", "0")) > _LARGEST_TCP_ECN:
+        _check_accurate_ecn(f"sysctls: tcp_ecn={experiment.sysctls['tcp_ecn']}")
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        own = flow.control and flow.control.kernel_own
-        if own and own not in (available := _available_controls()):
-            raise KernelCannotError(
-                f"kernel backend: {name}: this kernel has no control {own!r}; it has "
-                f"{', '.join(available)} (`modprobe tcp_{own}` loads one that is a module)"
-            )
+        _check_control(name, flow)
         _check_app(name, experiment, flow)
         if flow.stabilize:
             raise HeadwayError(f"kernel backend: {name}: stabilize is not possible yet")
@@ -96,6 +115,8 @@ def check(experiment: Experiment) -> None:
                 "vectors; the pingpong program sets no hints"
             )
         _check_socket_buffers(name, flow)
+        if ACCURATE in (flow.ecn_of_ends or ()):
+            _check_accurate_ecn(f"{name}: ecn: {ACCURATE}")
         window = flow.initial_rwnd
         if (
             window is not None
@@ -107,6 +128,15 @@ def check(experiment: Experiment) -> None:
                 f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
             )
+
+
+def _check_accurate_ecn(asked: str) -> None:
+    """Raise KernelCannotError if the kernel refuses Accurate ECN."""
+    if _kernel_version() < _ACCURATE_ECN_SINCE:
+        raise KernelCannotError(
+            f"kernel backend: {asked} is not possible: Accurate ECN can be selected since Linux "
+            f"7.0; this is {platform.release()}"
+        )
 
 
 def _check_socket_buffers(name: str, flow: Flow) -> None:

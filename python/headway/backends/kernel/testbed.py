@@ -14,7 +14,7 @@ from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.sim import topology_fields
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.experiment import Experiment, Flow
+from headway.experiment import ACCURATE, Experiment, Flow
 from headway.mechanisms import Mechanisms, gateway
 from headway.mechanisms.routers import sends_header
 from headway.units import Memory, parse_time
@@ -151,7 +151,7 @@ def _side_of_each(experiment: Experiment) -> list[_Side]:
     ]
 
 
-_TCP_ECN = {"off": 0, "on": 1, "passive": 2}
+_TCP_ECN = {"off": 0, "on": 1, "passive": 2, ACCURATE: 3}
 _TCP_FRTO = {False: 0, True: 2}
 """Values of net.ipv4.tcp_frto. 2 is Linux's default; tcp_enter_loss only distinguishes 0 from other
 values."""

@@ -45,7 +45,6 @@ impl Socket {
             advanced: p.ack > self.snd_una,
             not_duplicate: p.payload_bytes > 0 || p.flags & flags::FIN != 0,
             ts_ecr_ms: p.ts_ecr_ms,
-            ece: self.is_echo(p),
             losses_before: self.board.losses,
             in_flight_before: self.board.in_flight(),
             ..AckInfo::default()
@@ -70,7 +69,10 @@ impl Socket {
         } else {
             self.sample_rtt_6(net, &info, &samples)
         };
-        self.count_delivered(info.delivered(), info.ece);
+        if self.ecn.any() {
+            info.ece = self.take_echo(p, Some(&info));
+        }
+        self.count_delivered(info.delivered());
         if self.takes_samples {
             info.may_be_delayed = info.acked_pkts == 1
                 && prior_sacked_end <= self.board.first
@@ -90,13 +92,10 @@ impl Socket {
         }
     }
 
-    /// Counts packets as delivered. If their ACK echoes a CE mark, they also count as marked
-    /// (tcp_count_delivered).
+    /// Counts packets as delivered (tcp_count_delivered).
     #[inline(always)]
-    pub(super) fn count_delivered(&mut self, pkts: u32, ece: bool) {
+    pub(super) fn count_delivered(&mut self, pkts: u32) {
         self.conn.delivered_pkts += u64::from(pkts);
-        let marked_pkts = pkts * u32::from(ece);
-        self.conn.delivered_ce_pkts = self.conn.delivered_ce_pkts.wrapping_add(marked_pkts);
     }
 
     /// Stores the number, window and timestamp of an acknowledgement. Returns whether the
@@ -118,7 +117,9 @@ impl Socket {
     /// acknowledgement also carry data.
     #[inline(always)]
     fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
-        self.is_echo(p);
+        if self.ecn.any() {
+            self.take_echo(p, None);
+        }
         let window = self.snd_wnd;
         self.take_ack(p);
         let changes = self.snd_wnd != window && self.profile.segments_are_large;

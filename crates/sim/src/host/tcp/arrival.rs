@@ -14,6 +14,7 @@ impl Socket {
         }
         if self.carried.is_some() {
             self.ecn_bits_arrived(net, p);
+            self.accurate_arrived(net, p);
         }
         let mut opens = false;
         if self.state != State::Established {
@@ -25,6 +26,7 @@ impl Socket {
             // A SYN-ACK that arrives again shows that the peer did not receive our ACK of it
             // (tcp_validate_incoming).
             if self.receiver.answers_out_of_window(net.now_ns) {
+                self.echo_syn_ack_again();
                 self.send_ack(net);
             }
             return;

@@ -36,13 +36,13 @@ impl Socket {
             flags::SYN
         } else {
             flags::SYN | flags::ACK
-        } | self.ecn_of_syn(opens, first);
+        };
         let ack = if self.state == State::SynSent {
             0
         } else {
             self.receiver.rcv_nxt
         };
-        let syn = Packet {
+        let mut syn = Packet {
             seq: 0,
             ack,
             ip_bytes: self.options.syn_bytes(),
@@ -56,9 +56,9 @@ impl Socket {
             } else {
                 0
             },
-            ecn: self.ecn_of_all(),
             ..self.blank(net)
         };
+        self.mark_syn(&mut syn, opens, first);
         if self.quick_start_flags.due || self.headers_on_syn() {
             self.send_with_headers(net, syn, &Sacks::default());
         } else {
@@ -87,7 +87,7 @@ impl Socket {
                     self.state = State::SynReceived;
                     self.learn_mtu(net, self.route);
                     self.learn_mtu(net, p.route);
-                    self.on_ecn_syn(p);
+                    self.on_ecn_syn(net, p);
                     self.send_syn(net);
                     if self.options.extra_ack {
                         self.send_ack(net);
@@ -98,7 +98,7 @@ impl Socket {
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
                     self.learn_mtu(net, p.route);
-                    self.on_ecn_syn_ack(p);
+                    self.on_ecn_syn_ack(net, p);
                     self.established(net, p);
                     if self.snd_nxt < self.write_end {
                         self.transmission_starts(net, 0);
@@ -121,6 +121,7 @@ impl Socket {
                 if p.ack < 1 {
                     return false;
                 }
+                self.accurate_completes(p);
                 self.established(net, p);
                 true
             }

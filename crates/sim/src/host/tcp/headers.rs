@@ -52,10 +52,13 @@ impl Socket {
         if self.quick_start_flags.due {
             self.attach_quick_start(net, &mut packet, &mut headers);
         }
-        if self.carried.is_some() {
-            self.attach_own(net, &mut packet, &mut headers);
-            self.attach_answer(net, &mut packet, &mut headers);
-            self.number(&mut packet);
+        if let Some(carried) = &self.carried {
+            if carried.own.is_some() || carried.answers.is_some() {
+                self.attach_own(net, &mut packet, &mut headers);
+                self.attach_answer(net, &mut packet, &mut headers);
+                self.number(&mut packet);
+            }
+            self.attach_accurate(net, &mut packet, &mut headers);
         }
         if packet.headers == 0 {
             net.send(packet, sacks);
@@ -133,7 +136,8 @@ impl Socket {
     /// Whether a SYN of this end carries the control's header or feedback.
     #[cold]
     pub(super) fn headers_on_syn(&self) -> bool {
-        self.carried.as_ref().is_some_and(|c| c.on_syn || c.due)
+        let carries = self.carried.as_ref().is_some_and(|c| c.on_syn || c.due);
+        carries || self.syn_ack_has_option()
     }
 
     /// Passes feedback to the control that arrived before it was initialized.

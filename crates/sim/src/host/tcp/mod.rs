@@ -1,6 +1,7 @@
 //! The TCP endpoint, modelled on Linux. A socket is one end of a connection and has a sending and a
 //! receiving half. Sequence numbers are 64-bit stream offsets; byte 0 is the SYN.
 
+pub mod accurate_ecn;
 mod ack;
 mod ack_info;
 mod arrival;
@@ -344,7 +345,7 @@ impl Socket {
             starts_fast,
             asks_path: control.startup().is_some_and(StartupInfo::opens),
             starting_pkts: 0,
-            ecn: EcnFlags::of(control.control().flags),
+            ecn: EcnFlags::of(control.control().flags, profile),
             carried: Carried::of(&control, profile),
             control,
             pacing: Pacing::default(),

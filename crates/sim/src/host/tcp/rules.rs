@@ -4,6 +4,17 @@ use headway_experiment::host::Memory;
 
 use crate::scenario::{EcnMode, Scenario, Settings};
 
+/// When the option of Accurate ECN is sent (tcp_ecn_option).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionUse {
+    /// Never (0).
+    Never,
+    /// If the ECN field of arriving packets changes, and some times per RTT (1).
+    Changes,
+    /// With every packet that has room (2).
+    Always,
+}
+
 /// What all hosts of a run do differently from their stack profile. The fields are named after the
 /// sysctls of net.ipv4 and the attributes of `ip route`.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +36,10 @@ pub struct HostRules {
     pub initrwnd_pkts: Option<u32>,
     /// tcp_ecn.
     pub ecn: Option<EcnMode>,
+    /// tcp_ecn_option.
+    pub ecn_option: OptionUse,
+    /// How often per RTT Accurate ECN's option is sent at least (tcp_ecn_option_beacon).
+    pub ecn_option_beacon: u32,
     /// tcp_frto.
     pub frto: Option<bool>,
     /// tcp_sack.
@@ -78,8 +93,17 @@ impl HostRules {
             ecn: sysctl("tcp_ecn").map(|mode| match mode {
                 0 => EcnMode::Off,
                 1 => EcnMode::On,
-                _ => EcnMode::Passive,
+                2 => EcnMode::Passive,
+                3 => EcnMode::Accurate,
+                4 => EcnMode::AccurateIn,
+                _ => EcnMode::AccuratePassive,
             }),
+            ecn_option: match sysctl("tcp_ecn_option") {
+                Some(0) => OptionUse::Never,
+                Some(1) => OptionUse::Changes,
+                _ => OptionUse::Always,
+            },
+            ecn_option_beacon: sysctl("tcp_ecn_option_beacon").map_or(3, |times| times as u32),
             frto: sysctl("tcp_frto").map(|mode| mode > 0),
             sack: is_on("tcp_sack"),
             timestamps: is_on("tcp_timestamps"),

@@ -38,6 +38,9 @@ impl Socket {
         if self.conn.pacing_rate_bytes_per_s != 0 {
             let per_pkt = u64::from(self.mss + self.conn.header_bytes);
             let rate = self.conn.pacing_rate_bytes_per_s * mss / per_pkt;
+            if self.control.control().flags.short_bursts() {
+                return self.conn.pacing_chunk_pkts.max(1);
+            }
             let least = match self.conn.pacing_chunk_pkts {
                 0 => smallest,
                 pkts => u64::from(pkts),

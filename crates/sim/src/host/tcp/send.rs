@@ -27,7 +27,7 @@ impl Socket {
         }
     }
 
-    fn timestamp_bytes(&self) -> u32 {
+    pub(super) fn timestamp_bytes(&self) -> u32 {
         if self.options.timestamps {
             TIMESTAMP_BYTES
         } else {
@@ -220,7 +220,8 @@ impl Socket {
             }
             if !PLAIN {
                 let answer_bytes = self.carried.as_ref().map_or(0, |c| c.answer_bytes());
-                mss -= u64::from(answer_bytes);
+                let n_sack = self.receiver.sack_blocks(most_sacks) as u8;
+                mss -= u64::from(answer_bytes + self.option_bytes(net, n_sack));
             }
             let want = if has_fin {
                 1

@@ -152,10 +152,15 @@ impl Socket {
         if self.snd_wnd > u64::from(self.buffer.max_window_bytes) {
             self.buffer.max_window_bytes = u32::try_from(self.snd_wnd).unwrap_or(u32::MAX);
             if u64::from(self.buffer.goal_bytes) + u64::from(self.mss) <= LARGEST_BYTES {
-                self.bound_mss();
-                self.set_size_goal();
+                self.resize_segments();
             }
         }
+    }
+
+    /// Adapts the size of segments to the peer's largest window and to the headers of packets.
+    pub(super) fn resize_segments(&mut self) {
+        self.bound_mss();
+        self.set_size_goal();
     }
 
     /// The largest segment that the peer's largest window allows. linux-2.6 uses half of the

@@ -108,6 +108,46 @@ impl Link {
         }
     }
 
+    /// Names and values of the queue discipline's counters at `now_ns`.
+    pub fn queue_counters(&mut self, now_ns: u64) -> impl Iterator<Item = (String, u64)> + '_ {
+        let view = LinkView {
+            now_ns,
+            ..self.view
+        };
+        self.discipline.tick(&view);
+        let names = self.discipline.info().counters.iter();
+        let names = names.map(|counter| counter.name.to_owned());
+        names.zip(self.discipline.counters())
+    }
+
+    /// Records the counters of the link's queue discipline and of its sub-queues at `now_ns`.
+    /// `algorithm` is the discipline's index in the list of the run's disciplines.
+    pub(crate) fn count_queue(&mut self, now_ns: u64, algorithm: u8, tables: &mut Tables) {
+        let (time_ns, number) = (now_ns as i64, self.number);
+        for (name, (_, value)) in (0..).zip(self.queue_counters(now_ns)) {
+            let row = &mut tables.queue_counters;
+            row.push(time_ns, number, algorithm, name, value);
+        }
+        for (number, queue) in (0..).zip(self.discipline.sub_queues()) {
+            if queue.pkts == 0 && queue.sent_pkts == 0 && queue.dropped_pkts == 0 {
+                continue;
+            }
+            tables.sub_queues.push(
+                time_ns,
+                self.number,
+                number,
+                queue.pkts,
+                queue.bytes,
+                queue.sent_pkts,
+                queue.sent_bytes,
+                queue.sojourn_ns / 1000,
+                queue.dropped_pkts,
+                queue.marked_ect0_pkts,
+                queue.marked_ect1_pkts,
+            );
+        }
+    }
+
     /// Prepares the sums of a digest, which begin at `from_ns`.
     pub(crate) fn watch(&mut self, from_ns: u64) {
         self.watch = Some(Box::new(Watch {

@@ -7,42 +7,25 @@
 //! packets are therefore lost, reordered and duplicated.
 
 use super::effects::AckThinning;
-use super::held::Waiting;
 use super::{Drop, Link, Turn};
-use crate::net::packet::ecn::CE;
 use crate::trace::record::Tables;
-use headway_algorithms::{PacketView, Verdict};
+use headway_algorithms::{Leaving, Verdict};
 use rand_core::RngCore;
 
 impl Link {
+    /// Counts a packet that has joined the discipline's queue, and collects the packets that the
+    /// discipline has dropped for it.
     #[inline(never)]
-    pub(super) fn hold(
-        &mut self,
-        now_ns: u64,
-        id: u32,
-        pkt: &PacketView,
-        mark: bool,
-        tables: &mut Tables,
-    ) {
-        let queue = self.discipline.classify(&self.view, pkt);
+    pub(super) fn hold(&mut self, now_ns: u64, ip_bytes: u32, tables: &mut Tables) {
+        let disturbs = self.disturbs && self.holds_in_order();
+        let disturbance = disturbs.then(|| self.draw_disturbance());
         let held = self.held.as_mut().expect("checked by the caller");
-        held.join(
-            queue,
-            Waiting {
-                id,
-                ip_bytes: pkt.ip_bytes,
-                flow: pkt.flow,
-                joined_ns: now_ns,
-                ecn: if mark { CE } else { pkt.ecn },
-                ip_id: pkt.ip_id,
-            },
-        );
-        if self.disturbs && self.holds_in_order() {
-            let disturbance = self.draw_disturbance();
-            let drawn = self.held.as_mut().and_then(|h| h.disturbances.as_mut());
-            drawn.expect("it holds in order").push_back(disturbance);
+        if let (Some(drawn), Some(disturbance)) = (&mut held.disturbances, disturbance) {
+            drawn.push_back(disturbance);
         }
-        self.change_queue(now_ns, self.queue_bytes + pkt.ip_bytes, tables);
+        held.pkts += 1;
+        self.change_queue(now_ns, self.queue_bytes + ip_bytes, tables);
+        self.collect_drops();
     }
 
     fn holds_in_order(&self) -> bool {
@@ -50,9 +33,21 @@ impl Link {
         held.is_some_and(|held| held.disturbances.is_some())
     }
 
-    /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call
-    /// this after each [`Offer::Held`](super::Offer::Held) and then at each time that a call has
-    /// returned, until a call returns [`Turn::Over`].
+    fn collect_drops(&mut self) {
+        while let Some(packet) = self.discipline.next_drop() {
+            let reason = match packet.verdict {
+                Verdict::DropFull => Drop::Full,
+                _ => Drop::Early,
+            };
+            let held = self.held.as_mut().expect("it has held the packet");
+            held.dropped.push_back((packet, reason));
+        }
+    }
+
+    /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`, or
+    /// reports a packet that the discipline has dropped. Call this after each
+    /// [`Offer::Held`](super::Offer::Held), after each offer if [`Link::thins`], and then at each
+    /// time that a call has returned, until a call returns [`Turn::At`] or [`Turn::Over`].
     pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
         if self.thins() {
             if let Some((id, reason)) = self.release_acks(now_ns, tables) {
@@ -60,93 +55,109 @@ impl Link {
             }
         }
         self.drain(now_ns, tables);
-        let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {
+        let Some(held) = self.held.as_mut().filter(|held| held.pkts > 0) else {
             return self.next_turn(None);
         };
-        // If the discipline chooses a larger packet than the smallest, that packet waits for the rest
-        // of its tokens in transmission.
-        let least_bytes = held
-            .heads()
-            .iter()
-            .copied()
-            .filter(|&bytes| bytes > 0)
-            .min();
-        let begin_ns = self.begin_ns(now_ns, least_bytes.unwrap_or(0));
+        if let Some((packet, reason)) = held.dropped.pop_front() {
+            return self.lose_held(now_ns, packet, reason, tables);
+        }
+        if let Some(packet) = held.chosen.take() {
+            return self.send_held(now_ns, packet);
+        }
+        let begin_ns = self.begin_ns(now_ns, self.discipline.least_head_bytes());
         if begin_ns > now_ns {
             return self.next_turn(Some(begin_ns));
         }
         self.see_rate(now_ns);
         self.view.now_ns = now_ns;
         self.view.idle_us = 0;
-        let held = self.held.as_mut().expect("it has packets");
-        if held.disturbances.is_none() {
-            self.view.random = self.rng.next_u32();
-        }
         self.view.queue_bytes = self.queue_bytes;
-        self.view.queue_pkts = self.queue.len() as u32 + held.pkts();
-        let queue = match held.heads() {
-            [_] => 0,
-            heads => self.discipline.choose(&self.view, heads),
-        };
-        let packet = held
-            .take(queue)
-            .expect("choose names one that has a packet");
-        self.view.queue_bytes -= packet.ip_bytes;
-        self.view.queue_pkts -= 1;
-        let leaving = PacketView {
-            flow: packet.flow,
-            ip_bytes: packet.ip_bytes,
-            ecn: packet.ecn,
-            local: 0,
-            ip_id: packet.ip_id,
-            pkts: 1,
-            opens: 0,
-        };
-        let sojourn_ns = now_ns - packet.joined_ns;
-        let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);
-        let id = packet.id;
-        if let Some(thinning) = self.thinning() {
-            thinning.left(id);
-        }
-        let mark = verdict == Verdict::Mark;
-        if !(verdict == Verdict::Pass || mark && packet.ecn != 0) {
-            self.change_queue(now_ns, self.queue_bytes - packet.ip_bytes, tables);
-            self.dropped(packet.ip_bytes, Drop::Early);
-            let reason = Drop::Early;
-            return Turn::Dropped { id, reason };
-        }
-        let (depart_ns, arrive_ns) = self.transmit(now_ns, packet.ip_bytes);
-        self.queue.push_back((depart_ns, packet.ip_bytes));
-        Turn::Sent {
-            id,
-            ip_bytes: packet.ip_bytes,
-            depart_ns,
-            arrive_ns,
-            mark,
+        self.view.queue_pkts = self.queue_pkts();
+        let chosen = self.discipline.dequeue(&self.view);
+        self.collect_drops();
+        let held = self.held.as_mut().expect("it has packets");
+        match (held.dropped.pop_front(), chosen) {
+            (Some((packet, reason)), _) => {
+                held.chosen = chosen;
+                self.lose_held(now_ns, packet, reason, tables)
+            }
+            (None, Some(packet)) => self.send_held(now_ns, packet),
+            (None, None) => self.next_turn(self.discipline.wake_ns()),
         }
     }
 
-    /// Says when [`Link::take`] must be called next: at `begin_ns`, when a waiting packet can be sent,
-    /// or when a held ACK goes on.
+    /// When [`Link::take`] must be called next: at `begin_ns`, when a waiting packet can be sent, or
+    /// when a held ACK goes on.
     fn next_turn(&mut self, begin_ns: Option<u64>) -> Turn {
         let ack_ns = self.thinning().and_then(AckThinning::next_ns);
-        let Some(held) = &mut self.held else {
-            return Turn::Over;
-        };
-        let Some(at_ns) = begin_ns.into_iter().chain(ack_ns).min() else {
-            held.turn_ns = None;
-            return Turn::Over;
-        };
-        if held.turn_ns.replace(at_ns) == Some(at_ns) {
-            return Turn::Over;
-        }
-        Turn::At(at_ns)
+        let next_ns = begin_ns.into_iter().chain(ack_ns).min();
+        next_ns.map_or(Turn::Over, Turn::At)
     }
 
-    /// When [`Link::take`] must be called next, after `now_ns`; None: it need not be called.
-    pub fn turn_ns(&self, now_ns: u64) -> Option<u64> {
+    /// Whether the caller must schedule a call of [`Link::take`] at this time, which a call has
+    /// returned: if none is scheduled for it yet.
+    pub(crate) fn awaits(&mut self, time_ns: u64) -> bool {
+        let held = self.held.as_mut();
+        held.is_some_and(|held| held.turn_ns.replace(time_ns) != Some(time_ns))
+    }
+
+    /// Whether [`Link::take`] would do nothing before the wire is free, when a call is scheduled.
+    #[inline]
+    pub(crate) fn is_busy(&self, now_ns: u64) -> bool {
+        let free_ns = self.wire.busy_until_ns;
         let held = self.held.as_ref();
-        held.and_then(|held| held.turn_ns)
-            .filter(|&at_ns| at_ns > now_ns)
+        free_ns > now_ns
+            && held.is_some_and(|h| h.turn_ns == Some(free_ns) && h.dropped.is_empty())
+            && !self.thins()
+    }
+
+    /// Takes a held packet out of the queue. Draws a random number for it, so that a discipline's
+    /// decisions do not change which packets are lost or duplicated later.
+    fn leave(&mut self, packet: &Leaving) {
+        let held = self.held.as_mut().expect("it has held the packet");
+        held.pkts -= 1;
+        let draws = held.disturbances.is_none();
+        if let Some(thinning) = self.thinning() {
+            thinning.left(packet.id);
+        }
+        self.view.queue_bytes = self.queue_bytes - packet.packet.ip_bytes;
+        self.view.queue_pkts = self.queue_pkts();
+        if draws {
+            self.view.random = self.rng.next_u32();
+        }
+    }
+
+    fn lose_held(
+        &mut self,
+        now_ns: u64,
+        packet: Leaving,
+        reason: Drop,
+        tables: &mut Tables,
+    ) -> Turn {
+        self.leave(&packet);
+        if reason == Drop::Full {
+            self.full_since.get_or_insert((now_ns, 0)).1 += 1;
+        }
+        let ip_bytes = packet.packet.ip_bytes;
+        self.change_queue(now_ns, self.queue_bytes - ip_bytes, tables);
+        self.dropped(ip_bytes, reason);
+        Turn::Dropped {
+            id: packet.id,
+            reason,
+        }
+    }
+
+    fn send_held(&mut self, now_ns: u64, packet: Leaving) -> Turn {
+        self.leave(&packet);
+        let ip_bytes = packet.packet.ip_bytes;
+        let (depart_ns, arrive_ns) = self.transmit(now_ns, ip_bytes);
+        self.queue.push_back((depart_ns, ip_bytes));
+        Turn::Sent {
+            id: packet.id,
+            ip_bytes,
+            depart_ns,
+            arrive_ns,
+            mark: packet.verdict == Verdict::Mark,
+        }
     }
 }

@@ -28,7 +28,9 @@ use crate::trace::record::Tables;
 pub use counters::Counters;
 use counters::Watch;
 use effects::{Admission, Bucket, Effects};
-use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
+use headway_algorithms::{
+    AlgorithmError, LinkView, Monitor, QueueInfo, QueueInstance, RouterInfo, Verdict,
+};
 use held::Held;
 use offer::Disturbance;
 pub use offer::{Arrival, Arrivals, Drop, Offer, Offered, Turn};
@@ -80,11 +82,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// Creates a link with an empty queue. Its random stream depends only on the run's seed and on
+    /// Creates a link with an empty queue. Its random streams depend only on the run's seed and on
     /// its number.
+    ///
+    /// # Errors
+    /// One line for a queue discipline that does not exist, or cannot have its tunables.
     pub fn new(
         spec: &LinkSpec,
-        discipline: impl FnOnce(&LinkView) -> Result<QueueInstance, AlgorithmError>,
         number: u32,
         seed: u64,
         record_queue: bool,
@@ -97,6 +101,7 @@ impl Link {
         let thins = spec.ack_thinning.is_some();
         let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));
         let shaper = effects.as_ref().and_then(|e| e.shaper.as_ref());
+        let shapes = shaper.is_some();
         let shaped_bps = shaper.and_then(|s| s.rate_bps(0)).unwrap_or(u64::MAX);
         let view = LinkView {
             rate_bytes_per_s: rate_bps.min(shaped_bps).div_ceil(8),
@@ -104,11 +109,21 @@ impl Link {
             limit_pkts: spec.limit_pkts.unwrap_or(0),
             ..LinkView::default()
         };
-        let discipline = discipline(&view)?;
-        let held = match discipline.held_queues() {
-            0 => thins.then(|| Box::new(Held::in_order())),
-            queues => Some(Box::new(Held::new(queues))),
+        let aqm = &spec.aqm;
+        let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
+        let mut discipline = QueueInstance::new(&aqm.name, &tunables, &view)?;
+        discipline.seed(stream(seed, Purpose::Queue, number).next_u64());
+        let held = if discipline.holds() {
+            Some(Box::default())
+        } else if thins {
+            discipline.hold();
+            Some(Box::new(Held::in_order()))
+        } else {
+            None
         };
+        if held.is_some() && shapes {
+            discipline.watch_heads();
+        }
         Ok(Link {
             is_fast_path: held.is_none() && service.is_none() && effects.is_none(),
             disturbs: spec.duplicate > 0.0 || spec.reorder > 0.0 || disturbs,
@@ -149,6 +164,10 @@ impl Link {
         self.routers = Routers::new(spec, all, &self.view, self.number, seed)?;
         if self.held.is_none() && self.departs() {
             self.held = Some(Box::new(Held::in_order()));
+            self.discipline.hold();
+            if self.shaper().is_some() {
+                self.discipline.watch_heads();
+            }
         }
         self.is_fast_path &= self.held.is_none() && self.routers.is_none();
         Ok(self)
@@ -164,6 +183,11 @@ impl Link {
         if let Some(routers) = &mut self.routers {
             routers.depart(&self.view, packet, tables);
         }
+    }
+
+    /// The link's queue discipline.
+    pub(crate) fn discipline(&self) -> &'static QueueInfo {
+        self.discipline.info()
     }
 
     /// Values that the link's routers publish to the senders that use the link.
@@ -373,8 +397,13 @@ impl Link {
             return self.dropped(ip_bytes, Drop::Options);
         }
         let ecn = packet.ecn;
-        let arriving = packet.view();
-        let verdict = self.discipline.enqueue(&self.view, &arriving);
+        let arriving = packet.connection_view();
+        let holds = !PLAIN && self.held.is_some();
+        let verdict = if holds {
+            self.discipline.arrive(&self.view, &arriving, packet.id)
+        } else {
+            self.discipline.enqueue(&self.view, &arriving)
+        };
         match verdict {
             Verdict::Mark if ecn == 0 => return self.dropped(ip_bytes, Drop::Early),
             Verdict::Pass | Verdict::Mark => {}
@@ -386,8 +415,8 @@ impl Link {
         }
         self.end_full(now_ns, tables);
         let mark = verdict == Verdict::Mark || policed;
-        if !PLAIN && self.held.is_some() {
-            self.hold(now_ns, packet.id, &arriving, mark, tables);
+        if holds {
+            self.hold(now_ns, ip_bytes, tables);
             return Offer::Held {
                 mark,
                 ecn: if mark { CE } else { ecn },
@@ -457,7 +486,7 @@ impl Link {
     /// Packets waiting or in transmission after the last `drain`.
     #[inline]
     pub fn queue_pkts(&self) -> u32 {
-        let held = self.held.as_ref().map_or(0, |held| held.pkts());
+        let held = self.held.as_ref().map_or(0, |held| held.pkts);
         self.queue.len() as u32 + held
     }
 }

@@ -90,6 +90,15 @@ impl Offered<'_> {
         }
     }
 
+    /// The packet as the link's queue discipline sees it: the flow's lower half distinguishes
+    /// connections of the same sender.
+    #[inline(always)]
+    pub(crate) fn connection_view(&self) -> PacketView {
+        let mut view = self.view();
+        view.flow |= u64::from(self.to);
+        view
+    }
+
     /// The fields of the packet's header `info`, if the packet carries that header. If the ECN bits
     /// carry it, they are decoded into `bits`.
     pub(crate) fn header<'a>(
@@ -202,6 +211,6 @@ pub enum Turn {
     },
     /// The link sends nothing before this time. Call again at this time.
     At(u64),
-    /// The link has nothing to send, or a call is already due later.
+    /// The link has nothing to send.
     Over,
 }

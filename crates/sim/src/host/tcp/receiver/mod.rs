@@ -481,9 +481,14 @@ impl Receiver {
         (n, n > 0 && dsack.is_some())
     }
 
+    /// Number of SACK blocks that the next packet will carry.
+    pub fn sack_blocks(&self, max_blocks: usize) -> u32 {
+        (self.sacks.len() + usize::from(self.dsack.is_some())).min(max_blocks) as u32
+    }
+
     /// Bytes of the SACK option that the next packet will carry.
     pub fn sack_option_bytes(&self, max_blocks: usize) -> u32 {
-        let n = (self.sacks.len() + usize::from(self.dsack.is_some())).min(max_blocks) as u32;
+        let n = self.sack_blocks(max_blocks);
         if n == 0 {
             0
         } else {

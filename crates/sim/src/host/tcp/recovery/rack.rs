@@ -5,6 +5,7 @@
 use super::{kind, MayRetransmit};
 use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::host::tcp::state::EcnFlags;
 use crate::host::tcp::{ca, Pending, Socket};
 use crate::net::packet::Packet;
 use crate::net::Net;
@@ -106,7 +107,10 @@ impl Socket {
         self.add_duplicate_ack();
         let pkts = self.board.sacked_out.saturating_sub(before);
         info.newly_acked_pkts += pkts;
-        self.count_delivered(pkts, info.ece);
+        self.count_delivered(pkts);
+        if info.ece && !self.ecn.has(EcnFlags::ACCURATE) {
+            self.count_marked(pkts);
+        }
     }
 
     /// Updates the reordering distance after an original was acknowledged in Recovery. The distance

@@ -1,10 +1,12 @@
-//! The protocol headers that a socket sends and answers.
+//! The protocol headers that a socket sends and answers, and its feedback of Accurate ECN.
 
+use super::super::accurate_ecn::AccurateEcn;
 use super::super::profile::Profile;
 use headway_algorithms::header::{header, HeaderInfo};
 use headway_algorithms::{Carrier, ControlInstance, Fields};
 
-/// State of a socket that sends or answers a protocol header; most sockets have none.
+/// State of a socket that sends or answers a protocol header, or that uses Accurate ECN; most
+/// sockets have none.
 pub struct Carried {
     /// The control's own header, which data packets carry.
     pub own: Option<&'static HeaderInfo>,
@@ -19,6 +21,8 @@ pub struct Carried {
     pub on_syn: bool,
     /// Feedback that arrived before the control was initialized.
     pub early: Option<Fields>,
+    /// Accurate ECN, if both ends have negotiated it.
+    pub accurate: Option<AccurateEcn>,
 }
 
 /// The header in which a receiver returns feedback about arriving headers `info`.
@@ -46,6 +50,7 @@ impl Carried {
             ip_id: 0,
             on_syn: false,
             early: None,
+            accurate: None,
         })
     }
 

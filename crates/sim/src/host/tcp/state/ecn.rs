@@ -1,5 +1,6 @@
 //! ECN state of a socket.
 
+use super::super::profile::{Profile, Reduction};
 use headway_algorithms::ControlFlags;
 
 /// ECN state of a connection's end (tp->ecn_flags). No bit is set if neither end asks for ECN, so
@@ -25,11 +26,22 @@ impl EcnFlags {
     pub const ECHOES_CE: u16 = 64;
     /// The latest data packet was marked CE; only with [`Self::ECHOES_CE`] (ce_state).
     pub const LAST_WAS_CE: u16 = 128;
+    /// This end has requested or accepted Accurate ECN; after the handshake: both ends have
+    /// negotiated it (TCP_ECN_MODE_ACCECN). [`Self::OK`] is then set too.
+    pub const ACCURATE: u16 = 256;
+    /// The control has no ECN without Accurate ECN (tcp_ca_needs_accecn, and no fallback to
+    /// RFC 3168).
+    pub const NEEDS_ACCURATE: u16 = 512;
 
-    /// The initial ECN flags of a socket, given what its control declares.
-    pub fn of(control: ControlFlags) -> EcnFlags {
+    /// The initial ECN flags of a socket, given what its control declares. linux-2.6 has no
+    /// Accurate ECN, so a control that needs it then has no ECN.
+    pub fn of(control: ControlFlags, profile: &Profile) -> EcnFlags {
         let mut flags = EcnFlags::default();
+        if control.accurate_ecn() && profile.reduction == Reduction::RateHalving {
+            return flags;
+        }
         flags.set(Self::NEEDED, control.needs_ecn());
+        flags.set(Self::NEEDS_ACCURATE, control.accurate_ecn());
         flags.set(Self::ECT_1, control.ect1());
         flags.set(Self::ECHOES_CE, control.echoes_ce());
         flags
