@@ -5,8 +5,9 @@
  * packets are dropped or marked with p^2, L4S packets marked with k p, and also if they have
  * waited longer than step_us.
  *
- * Constants and choices are Linux's (sch_dualpi2.c): random draws, two for p^2; a step instead
- * of the RFC's ramp from 800 us to 1.2 ms (step=800us, ramp=400us); a scheduler with credits
+ * Constants and choices are Linux's (sch_dualpi2.c): random draws, two for p^2, instead of the
+ * RFC's even spacing (draws=even); a step instead of the RFC's ramp from 800 us to 1.2 ms
+ * (step=800us, ramp=400us); a scheduler with credits
  * that leaves the classic queue at least c_protection percent of the bytes; no signal while
  * less than two full packets wait behind. Unlike Linux, the number of packets for min_step_pkts
  * is that at departure.
@@ -33,6 +34,7 @@ enum {
 	MIN_STEP,
 	PROTECTION,
 	L4S_ECN,
+	DRAWS,
 	OVERLOAD,
 	EARLY,
 	LIMIT,
@@ -61,6 +63,9 @@ static const struct hw_tunable dualpi2_tunables[] = {
 	[PROTECTION] = { "c_protection", "%", "share of the bytes that the classic queue keeps", 10,
 			 0, 100 },
 	[L4S_ECN] = { "l4s_ecn", HW_ECN, "classes of packets that join L", 1, 0, 3 },
+	[DRAWS] = { "draws", "random|even",
+		    "which packets get the signals of p: at random, or each one at equal distances",
+		    0, 0, 1 },
 	[OVERLOAD] = { "drop_overload", "bool",
 		       "drop L4S packets, too, when k p exceeds 1; off: limit p to 1/k", 1, 0, 1 },
 	[EARLY] = { "drop_early", "bool", "apply p as packets arrive, not as they leave", 0, 0, 1 },
@@ -82,7 +87,8 @@ struct dualpi2 {
 	u64 delay_ns;
 	u64 origin_ns;
 	u64 updates;
-	s64 credit; /* above 0: the classic queue's turn; bytes times percent */
+	s64 credit;  /* above 0: the classic queue's turn; bytes times percent */
+	u64 owed[2]; /* with draws=even: part of a signal that each queue owes, << 48 */
 };
 
 static const struct hw_counter dualpi2_counters[] = {
@@ -174,6 +180,23 @@ static void dualpi2_tick(void *state, const u32 *tun, const struct hw_link *link
 	s->delay_us = s->delay_ns / 1000;
 }
 
+/*
+ * Whether a packet of a queue gets a signal that has the probability p, or p^2 with is_squared.
+ * Even draws count the probabilities of the packets and signal when the sum passes 1 (RFC 9332
+ * appendix A, recur).
+ */
+static int dualpi2_occurs(struct dualpi2 *s, const u32 *tun, struct hw_held *held, u32 queue, u64 p,
+			  int is_squared)
+{
+	if (!tun[DRAWS])
+		return hw_pi_occurs(held, p) && (!is_squared || hw_pi_occurs(held, p));
+	s->owed[queue] += is_squared ? (p >> HW_PI_SHIFT / 2) * (p >> HW_PI_SHIFT / 2) : p;
+	if (s->owed[queue] <= HW_PI_ONE)
+		return 0;
+	s->owed[queue] -= HW_PI_ONE;
+	return 1;
+}
+
 /* The coupled law's verdict on a packet with so many bytes in both queues besides it. */
 static u32 dualpi2_judge(struct dualpi2 *s, const u32 *tun, struct hw_held *held, u32 queue,
 			 const struct hw_packet *pkt, u32 other_bytes)
@@ -184,7 +207,7 @@ static u32 dualpi2_judge(struct dualpi2 *s, const u32 *tun, struct hw_held *held
 	if (other_bytes < 2 * FULL_BYTES)
 		return HW_PASS;
 	if (queue == CLASSIC) {
-		if (!hw_pi_occurs(held, s->p) || !hw_pi_occurs(held, s->p))
+		if (!dualpi2_occurs(s, tun, held, CLASSIC, s->p, 1))
 			return HW_PASS;
 		if (is_overload || !pkt->ecn) {
 			s->classic_drops++;
@@ -193,11 +216,11 @@ static u32 dualpi2_judge(struct dualpi2 *s, const u32 *tun, struct hw_held *held
 		s->classic_marks++;
 		return HW_MARK;
 	}
-	if (is_overload && tun[OVERLOAD] && hw_pi_occurs(held, s->p) && hw_pi_occurs(held, s->p)) {
+	if (is_overload && tun[OVERLOAD] && dualpi2_occurs(s, tun, held, L4S, s->p, 1)) {
 		s->l4s_drops++;
 		return HW_DROP_EARLY;
 	}
-	if (!is_overload && !hw_pi_occurs(held, coupled))
+	if (!is_overload && !dualpi2_occurs(s, tun, held, L4S, coupled, 0))
 		return HW_PASS;
 	s->coupled_marks++;
 	return HW_MARK;

@@ -1,6 +1,6 @@
-//! DualPI2 and classic queues with a scalable control, DCTCP, beside Reno and CUBIC. Tests are named
-//! after those of the literature on L4S that they repeat. DCTCP sends ECT(0), so `l4s_ecn` lets both
-//! classes join the L queue.
+//! DualPI2 and classic queues with the scalable controls Prague and DCTCP beside Reno and CUBIC. Tests
+//! are named after those of the literature on L4S that they repeat. DCTCP sends ECT(0), so for it
+//! `l4s_ecn` lets both classes join the L queue.
 
 use crate::common::{bulk, run, MS, SECOND};
 use crate::queues::{goodputs, link, many, path};
@@ -106,34 +106,79 @@ fn p99_ms(outcome: &Outcome) -> f64 {
     0.0
 }
 
+/// The laws are those of RFC 9332 section 2.1, at the probabilities and round trips of the run.
+/// Prague's rate exceeds its law because marks at random leave it rounds without a reduction (see L7
+/// in prague.rs). At 100 ms each flow has too few signals in 90 s for a comparison.
 #[test]
-fn l6_one_scalable_flow_that_spaces_its_packets_keeps_its_queue_below_a_millisecond() {
-    // DCTCP sends the packets that an ACK permits at once, and the step marks the third of them.
-    // Prague spaces packets; here an access link of 25 Mbit/s does so.
-    for (access_bps, rtts_ms, least_mbps) in [
-        (25_000_000, &[20, 40, 80][..], 18.0),
-        (1_000_000_000, &[20, 40], 16.0),
-    ] {
-        for rtt_ms in rtts_ms {
-            let forward = link(20_000_000, rtt_ms * MS, "dualpi2", json!({"l4s_ecn": 3}));
-            let flows = json!([bulk("dctcp", None)]);
-            let mut scenario = path(forward, flows, 30 * SECOND, 10 * SECOND);
-            scenario["topology"]["access_rate_bps"] = json!(access_bps);
-            scenario["record"]["queue"] = json!(true);
-            let outcome = run(&scenario);
-            let (l4s, p99_ms) = (since(&outcome, L4S), p99_ms(&outcome));
-            let goodput = goodputs(&outcome, 1)[0];
-            println!(
-                "{rtt_ms} ms, access {access_bps}: L delay {:.2} ms, 99th percentile {p99_ms:.2} ms, \
-                 {goodput:.1} Mbit/s",
-                l4s.sojourn_ms
-            );
-            assert!(l4s.sojourn_ms < 1.0, "{rtt_ms}: {}", l4s.sojourn_ms);
-            assert!(p99_ms <= 2.0, "{rtt_ms}: {p99_ms}");
-            assert_eq!(l4s.dropped, 0.0);
-            assert!(goodput > least_mbps, "{rtt_ms}: {goodput}");
-        }
+fn l5_prague_and_cubic_share_a_link_by_the_laws_of_their_signals() {
+    for rtt_ms in [5, 10, 15, 20, 25, 40, 50] {
+        let forward = link(40_000_000, rtt_ms * MS, "dualpi2", json!({}));
+        let flows = json!([bulk("prague", None), bulk("cubic", None)]);
+        let outcome = run(&path(forward, flows, 120 * SECOND, 30 * SECOND));
+        let (classic, l4s) = (since(&outcome, CLASSIC), since(&outcome, L4S));
+        let p_l = (counted(&outcome, "coupled_marks") + counted(&outcome, "step_marks")) / l4s.sent;
+        let p_c = counted(&outcome, "classic_drops") / (classic.sent + classic.dropped);
+        let [prague, cubic] = goodputs(&outcome, 2)[..] else {
+            panic!("two flows")
+        };
+        let rtts_ms = [l4s.sojourn_ms, classic.sojourn_ms].map(|queue| queue + rtt_ms as f64);
+        let law_l = 2.0 / (p_l * rtts_ms[0].max(25.0));
+        let law_c = 1.22 / (p_c.sqrt() * rtts_ms[1]);
+        let [of_l, of_c] =
+            [(l4s.sent, law_l), (classic.sent, law_c)].map(|(n, law)| n / 90e3 / law);
+        println!(
+            "{rtt_ms} ms: {:.2}; p_L {p_l:.4}, p_C {p_c:.5}, round trips {rtts_ms:.1?} ms, of the \
+             laws {of_l:.2} and {of_c:.2}",
+            prague / cubic
+        );
+        assert!((0.9..1.2).contains(&of_c), "{rtt_ms}: {of_c}");
+        assert!((1.2..1.55).contains(&of_l), "{rtt_ms}: {of_l}");
     }
+}
+
+#[test]
+fn l6_one_prague_flow_keeps_its_queue_below_a_millisecond() {
+    for rtt_ms in [20, 40, 80] {
+        let forward = link(20_000_000, rtt_ms * MS, "dualpi2", json!({}));
+        let flows = json!([bulk("prague", None)]);
+        let mut scenario = path(forward, flows, 40 * SECOND, 10 * SECOND);
+        scenario["record"]["queue"] = json!(true);
+        let outcome = run(&scenario);
+        let (l4s, p99_ms) = (since(&outcome, L4S), p99_ms(&outcome));
+        let goodput = goodputs(&outcome, 1)[0];
+        println!(
+            "{rtt_ms} ms: L delay {:.2} ms, 99th percentile {p99_ms:.2} ms, {goodput:.1} Mbit/s",
+            l4s.sojourn_ms
+        );
+        assert!(l4s.sojourn_ms < 1.0, "{rtt_ms}: {}", l4s.sojourn_ms);
+        assert!(p99_ms <= 2.0, "{rtt_ms}: {p99_ms}");
+        assert_eq!(l4s.dropped, 0.0);
+        assert!(goodput > 18.0, "{rtt_ms}: {goodput}");
+    }
+}
+
+#[test]
+fn prague_flows_of_unlike_round_trips_get_similar_rates() {
+    let ratio = |control: &str, tunables: Value| {
+        let mut flows = many(control, 4);
+        for (flow, extra_us) in flows.iter_mut().zip([0, 250, 4750, 14_750]) {
+            flow["extra_delay_ns"] = json!(extra_us * 1000);
+        }
+        let forward = link(400_000_000, MS / 2, "dualpi2", tunables);
+        let outcome = run(&path(forward, json!(flows), 60 * SECOND, 20 * SECOND));
+        let rates = goodputs(&outcome, 4);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        let ratio = most / rates.iter().copied().fold(most, f64::min);
+        println!("{control}: {rates:.1?} Mbit/s of 0.5, 1, 10 and 30 ms, {ratio:.2}");
+        ratio
+    };
+    let ramp = || json!({"step_us": 800, "ramp_us": 400});
+    let (prague, cubic) = (ratio("prague", ramp()), ratio("cubic", ramp()));
+    assert!(prague <= 1.6, "{prague}");
+    assert!(cubic > 2.0 * prague, "{cubic}");
+    // the step marks bursts, so a flow whose packets arrive evenly gets more
+    let step = ratio("prague", json!({}));
+    assert!(step <= 1.6, "{step}");
 }
 
 #[test]
@@ -162,14 +207,16 @@ fn l8_a_scalable_flow_starves_a_classic_one_that_shares_its_sub_queue() {
 #[test]
 fn l11_a_step_below_a_packets_time_costs_throughput_unless_it_counts_packets() {
     // 4 Mbit/s: a packet takes 3 ms, three times the step
-    let goodput = |tunables: Value| {
-        let forward = link(4_000_000, 20 * MS, "dualpi2", tunables);
-        let flows = json!([bulk("dctcp", None)]);
-        let outcome = run(&path(forward, flows, 30 * SECOND, 10 * SECOND));
-        goodputs(&outcome, 1)[0]
-    };
-    let time = goodput(json!({"l4s_ecn": 3}));
-    let packets = goodput(json!({"l4s_ecn": 3, "min_step_pkts": 3}));
-    println!("step in time {time:.2} Mbit/s, from three packets on {packets:.2} Mbit/s");
-    assert!(packets > 3.5 && packets > time, "{packets} {time}");
+    for control in ["dctcp", "prague"] {
+        let goodput = |min_step_pkts: u32| {
+            let tunables = json!({"l4s_ecn": 3, "min_step_pkts": min_step_pkts});
+            let forward = link(4_000_000, 20 * MS, "dualpi2", tunables);
+            let flows = json!([bulk(control, None)]);
+            let outcome = run(&path(forward, flows, 30 * SECOND, 10 * SECOND));
+            goodputs(&outcome, 1)[0]
+        };
+        let (time, packets) = (goodput(0), goodput(3));
+        println!("{control}: step in time {time:.2}, from three packets on {packets:.2} Mbit/s");
+        assert!(packets > 3.5 && packets > time, "{packets} {time}");
+    }
 }

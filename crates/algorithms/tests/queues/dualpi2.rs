@@ -5,15 +5,20 @@ use headway_algorithms::Verdict;
 
 const UPDATE_NS: u64 = 16 * MS;
 
+/// The values of `draws`.
+const RANDOM: u32 = 0;
+const EVEN: u32 = 1;
+
 /// A queue whose p has this value, with packets of one class that have the wire to themselves, and
 /// the time.
-fn at_probability(p: f64, ecn: u8) -> (Lane, u64) {
+fn at_probability(p: f64, ecn: u8, draws: u32) -> (Lane, u64) {
     let is_l4s = ecn == ECT_1;
     let tunables = [
         // p is the delay at the last update, in seconds
         ("alpha_256ths", 0),
         ("beta_256ths", 256),
         ("step_us", 0),
+        ("draws", draws),
         ("c_protection", if is_l4s { 0 } else { 100 }),
     ];
     let mut lane = Lane::new("dualpi2", &tunables);
@@ -28,8 +33,8 @@ fn at_probability(p: f64, ecn: u8) -> (Lane, u64) {
 
 /// The shares of packets of this class that are marked and dropped at this p, and how many packets
 /// there were.
-fn signals(p: f64, ecn: u8) -> (f64, f64, u32) {
-    let (mut lane, now_ns) = at_probability(p, ecn);
+fn signals(p: f64, ecn: u8, draws: u32) -> (f64, f64, u32) {
+    let (mut lane, now_ns) = at_probability(p, ecn, draws);
     let (mut marks, mut drops, mut all) = (0, 0, 0);
     while all < 40_000 {
         while lane.queue.pkts() < 500 {
@@ -55,24 +60,52 @@ fn within_three_sigma(found: f64, n: u32, expected: f64) -> bool {
 #[test]
 fn l4_classic_packets_get_the_square_of_p_and_l4s_packets_twice_p() {
     for p in [0.01, 0.05, 0.2, 0.4, 0.49] {
-        let (marks, drops, n) = signals(p, ECT_1);
+        let (marks, drops, n) = signals(p, ECT_1, RANDOM);
         assert!(within_three_sigma(marks, n, 2.0 * p), "{p}: {marks}");
         assert_eq!(drops, 0.0);
-        let (marks, drops, n) = signals(p, NOT_ECT);
+        let (marks, drops, n) = signals(p, NOT_ECT, RANDOM);
         assert!(within_three_sigma(drops, n, p * p), "{p}: {drops}");
         assert_eq!(marks, 0.0);
-        let (marks, drops, n) = signals(p, ECT_0);
+        let (marks, drops, n) = signals(p, ECT_0, RANDOM);
         assert!(within_three_sigma(marks, n, p * p), "{p}: {marks}");
         assert_eq!(drops, 0.0);
     }
     // in overload, classic packets are dropped whatever their class; so are L4S packets, and those
     // that are not dropped are marked
     for ecn in [NOT_ECT, ECT_0, ECT_1] {
-        let (marks, drops, n) = signals(0.7, ecn);
+        let (marks, drops, n) = signals(0.7, ecn, RANDOM);
         assert!(within_three_sigma(drops, n, 0.49), "{ecn}: {drops}");
         let expected = if ecn == ECT_1 { 1.0 - drops } else { 0.0 };
         assert!((marks - expected).abs() < 1e-9, "{ecn}: {marks}");
     }
+}
+
+#[test]
+fn even_draws_have_the_same_shares_to_the_packet() {
+    for p in [0.01, 0.05, 0.2, 0.4, 0.49] {
+        for (ecn, expected) in [(ECT_1, 2.0 * p), (ECT_0, p * p), (NOT_ECT, p * p)] {
+            let (marks, drops, n) = signals(p, ecn, EVEN);
+            let signals = marks + drops;
+            // p itself is within 10^-6
+            let allowed = 2.0 / f64::from(n) + 2e-6;
+            assert!((signals - expected).abs() < allowed, "{p} {ecn}: {signals}");
+        }
+    }
+}
+
+#[test]
+fn even_draws_signal_at_equal_distances() {
+    let (mut lane, now_ns) = at_probability(0.05, ECT_1, EVEN);
+    for _ in 0..1000 {
+        lane.join(now_ns, 0, FULL, ECT_1);
+    }
+    let mut is_marked = || lane.leave(now_ns).expect("packets wait").verdict == Verdict::Mark;
+    let marked: Vec<i32> = (0..900).filter(|_| is_marked()).collect();
+    let gaps: Vec<_> = marked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(
+        gaps.len() > 80 && gaps.iter().all(|gap| (9..=11).contains(gap)),
+        "{gaps:?}"
+    );
 }
 
 /// Sends for 20 s over a link of 10 Mbit/s, of which the first 5 s do not count. L4S and classic
