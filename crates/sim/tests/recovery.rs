@@ -134,6 +134,57 @@ fn a_lost_tail_is_probed_in_linux_6() {
     }
 }
 
+/// A probe that new data arms is due at the latest when the oldest packet times out.
+#[test]
+fn a_probe_comes_no_later_than_the_timeout_of_the_oldest_packet() {
+    let mut scenario = request("linux-6", 60, 0.0, json!({"delayed_ack": false}));
+    // 12.1 ms per packet. The initial window leaves after one round trip, and the ACKs of its first
+    // nine packets return.
+    let (rate_bps, packet_ns) = (1_000_000, 12_112_000);
+    scenario["topology"]["forward"]["rate_bps"] = json!(rate_bps);
+    let outage_ns = 3 * RTT / 2 + 19 * packet_ns / 2;
+    scenario["topology"]["reverse"]["vary"] = json!({"kind": "schedule", "steps": [
+        [0, 100_000_000, RTT / 2], [outage_ns, 0, RTT / 2], [2 * SECOND, 100_000_000, RTT / 2]]});
+    let trace = find(&scenario, 0, |_| true);
+    let mut srtt_ns = RTT;
+    for acked in 1..=9 {
+        srtt_ns = (7 * srtt_ns + RTT + acked * packet_ns) / 8;
+    }
+    let oldest_ns = times(&trace, 9)[0];
+    let after_ns = outage_ns + RTT / 2;
+    let probe = trace.data().into_iter().find(|s| s.time_ns > after_ns);
+    let waited_ns = probe.expect("a probe").time_ns - oldest_ns;
+    assert!(
+        on_the_wheel(waited_ns, srtt_ns + 200 * MS),
+        "{waited_ns} {srtt_ns}"
+    );
+}
+
+/// Copies of data from before a Recovery do not tell that its retransmissions were unnecessary. Here
+/// a timeout is spurious, and the copies that it caused are reported during the next Recovery.
+#[test]
+fn copies_of_earlier_data_do_not_undo_a_recovery() {
+    let down =
+        json!({"name": "down", "rate_bps": 1_300_000, "delay_ns": 35 * MS, "limit_bytes": 18_000});
+    let up = json!({"name": "up", "rate_bps": 220_000, "delay_ns": 35 * MS, "limit_pkts": 17,
+        "ack_thinning": {"keep_one_of": 3, "interval_ns": 5 * MS}});
+    let mut upload = bulk("reno", None);
+    upload["start_ns"] = json!(110 * MS);
+    upload["route"] = json!([1]);
+    upload["reverse_route"] = json!([0]);
+    let call =
+        json!({"name": "call", "app": {"kind": "cbr", "ip_bytes": 100, "interval_ns": 20 * MS}});
+    let scenario = json!({"stack": "linux-6", "duration_ns": 2 * SECOND,
+        "topology": {"links": [down, up], "access_rate_bps": 1_000_000_000},
+        "sysctls": {"tcp_timestamps": [0]}, "flows": [bulk("reno", None), upload, call]});
+    let outcome = run(&scenario);
+    let backoffs = &outcome.tables.backoffs;
+    let rows = (0..backoffs.flow.len()).filter(|&row| backoffs.flow[row] == 0);
+    let kinds: Vec<u8> = rows.map(|row| backoffs.kind[row]).collect();
+    // a timeout, which F-RTO undoes, and a Recovery that stays
+    assert_eq!(kinds, [1, 3, 0]);
+}
+
 #[test]
 fn a_lost_tail_times_out_in_linux_26_and_the_window_collapses() {
     // The retransmission timer restarts with the last ACK. When it expires, tcp_enter_loss sets
@@ -443,6 +494,7 @@ fn a_recovery_whose_first_retransmission_is_paced_is_not_undone() {
         let back = wide_link(1_000_000_000, rtt_ms * MS / 2);
         let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([bulk("bbr", None)]));
         scenario["topology"]["reverse"] = back;
+        scenario["topology"]["access_rate_bps"] = json!(1_000_000_000);
         let outcome = run(&scenario);
         let kinds = &outcome.tables.backoffs.kind;
         let what = format!("{rtt_ms} ms, {pkts} packets: {kinds:?}");

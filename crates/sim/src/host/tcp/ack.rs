@@ -180,7 +180,7 @@ impl Socket {
             may_retransmit = self.alert_6(net, info, &mut set_timer);
         }
         if set_timer && !self.schedule_probe(net) {
-            self.arm_rto(net);
+            self.rearm_rto(net);
         }
         if self.takes_samples {
             self.take_rate_sample(net, info, ack.rtt_us);
@@ -436,8 +436,13 @@ impl Socket {
         let start = (ack as i64 + i64::from(block.start)) as u64;
         let end = start + u64::from(block.len);
         self.rack.dsack_seen = true;
-        let of_this_episode = self.undo_marker.is_some_and(|m| end > m || start >= m);
-        if (of_this_episode || prior_una > start) && self.undo_retrans > 0 {
+        // Copies of data of this episode count: of acknowledged data, and of data that was sent again
+        // and is not acknowledged (tcp_check_dsack, tcp_sacktag_one).
+        let is_of_episode = self.undo_marker.is_some_and(|marker| end > marker);
+        if is_of_episode
+            && self.undo_retrans > 0
+            && (end <= prior_una || self.board.was_retransmitted(start))
+        {
             self.undo_retrans -= 1;
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {

@@ -233,6 +233,12 @@ impl Scoreboard {
         newly
     }
 
+    /// Whether the outstanding segment that contains this sequence number was sent again.
+    pub fn was_retransmitted(&self, seq: u64) -> bool {
+        let segment = self.get(self.number_at(seq));
+        segment.is_some_and(|segment| segment.marks & (RETRANS | EVER_RETRANS) != 0)
+    }
+
     /// Marks a segment lost; its retransmission, if any, no longer counts as in flight. Returns
     /// whether this is a new loss.
     pub fn mark_lost(&mut self, number: u64) -> bool {

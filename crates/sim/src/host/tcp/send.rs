@@ -309,7 +309,7 @@ impl Socket {
         if self.snd_nxt != before {
             // RACK's reordering timer keeps running (tcp_event_new_data_sent).
             let goes_on = matches!(self.pending, Some(Pending::Rto | Pending::Reorder));
-            self.schedule_probe_after(net, out_before == 0 || !goes_on);
+            self.schedule_probe_after_data(net, out_before == 0 || !goes_on);
         } else if closed && out_before == 0 && self.pending.is_none() {
             self.start_persisting(net);
         }
@@ -495,5 +495,31 @@ impl Socket {
         self.pending = Some(Pending::Rto);
         let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
         self.arm_retransmit(net, at_ns);
+    }
+
+    /// Arms the retransmission timer instead of a probe or of RACK's timer for the time at which the
+    /// oldest packet times out; otherwise restarts it (tcp_rearm_rto).
+    pub(super) fn rearm_rto(&mut self, net: &mut Net) {
+        if matches!(self.pending, Some(Pending::Probe | Pending::Reorder)) {
+            self.rearm_rto_of_head(net);
+        } else {
+            self.arm_rto(net);
+        }
+    }
+
+    /// Arms the retransmission timer for the time at which the oldest packet times out, or for the
+    /// next tick.
+    pub(super) fn rearm_rto_of_head(&mut self, net: &mut Net) {
+        self.arm_rto(net);
+        if self.pending == Some(Pending::Rto) {
+            let at_ns = self.timeout_of_head_ns(net).max(net.now_ns + 1000);
+            self.arm_retransmit(net, at_ns);
+        }
+    }
+
+    /// When the oldest packet times out, counted from its last transmission (tcp_rto_delta_us).
+    pub(super) fn timeout_of_head_ns(&self, net: &Net) -> u64 {
+        let sent_ns = self.board.front().map_or(net.now_ns, |head| head.sent_ns);
+        sent_ns + self.rtt.rto_us() * 1000
     }
 }

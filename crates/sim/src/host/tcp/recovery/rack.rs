@@ -280,7 +280,7 @@ impl Socket {
             self.retransmit_queue(net);
         }
         if self.pending != Some(Pending::Rto) {
-            self.arm_rto(net);
+            self.rearm_rto_of_head(net);
         }
     }
 
