@@ -25,6 +25,9 @@ _DEVICE = "hw0"
 _SIDES = ("left", "right")
 """The sides whose hosts send into the forward and the reverse link, without a gateway."""
 
+_PACKET_BYTES = 1500
+"""A virtual queue's limit is in bytes. One in packets counts as so many full packets."""
+
 
 def sends_header(flow: Flow) -> bool:
     """Whether the flow's control has a protocol header, which all its data packets carry."""
@@ -85,7 +88,8 @@ class Routers:
                 continue
             senders, device = self._senders(side)
             at = [part for netns in senders for part in ("--netns", netns)]
-            room = legs_fields[way].get("limit_bytes")
+            fields = legs_fields[way]
+            room = fields.get("limit_bytes") or _PACKET_BYTES * fields.get("limit_pkts", 0)
             for router in link.routers:
                 settings = [f"--set={name}={value}" for name, value in router.tunables.items()]
                 self._ctl.run(

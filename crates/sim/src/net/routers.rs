@@ -1,6 +1,12 @@
 //! The router algorithms of a link. They run in order, in addition to the queue discipline. They
 //! see the packets that are offered to the queue, and the protocol headers of these packets. They
 //! report the events and counters that they declare.
+//!
+//! With `routers_at_arrival` they are what `headwayctl router` attaches to the senders' devices: in
+//! front of the link and its losses, with a virtual queue, and woken only by packets
+//! (algorithms/port/bpf/router.h).
+
+mod virtual_queue;
 
 use crate::net::link::Offered;
 use crate::rng::{stream, Purpose};
@@ -15,12 +21,14 @@ use headway_algorithms::{
 };
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use virtual_queue::VirtualQueue;
 
 /// The routers of one link.
 pub(crate) struct Routers {
     list: Vec<Router>,
-    /// Whether `depart` follows `arrive` at once, in place of the packet's departure.
-    at_arrival: bool,
+    /// The queue of routers that are programs at the senders' devices; None: the routers are in
+    /// front of the link's own queue.
+    at_devices: Option<VirtualQueue>,
     link: u32,
     /// A random stream only for routers, so that routers do not change the link's random losses.
     rng: Xoshiro256PlusPlus,
@@ -32,6 +40,8 @@ struct Router {
     /// The algorithm's index among the algorithms of the run, as in the trace.
     algorithm: u8,
     tick_ns: Option<u64>,
+    /// When it was called last by its timer. Only routers at devices can be called late.
+    ticked_ns: Option<u64>,
 }
 
 impl Routers {
@@ -55,8 +65,15 @@ impl Routers {
             let mut instance = RouterInstance::new(&router.name, &tunables, &mut view)?;
             let info = instance.info();
             let at = all.iter().position(|r| std::ptr::eq(*r, info));
+            // a program at a device is called first by the first packet
+            let tick_ns = if spec.routers_at_arrival {
+                Some(0)
+            } else {
+                instance.tick(&mut view)
+            };
             list.push(Router {
-                tick_ns: instance.tick(&mut view),
+                tick_ns,
+                ticked_ns: None,
                 header: info.header.map(header).transpose()?,
                 algorithm: at.expect("it was found there") as u8,
                 instance,
@@ -68,11 +85,42 @@ impl Routers {
         Ok((!list.is_empty()).then(|| {
             Box::new(Routers {
                 list,
-                at_arrival: spec.routers_at_arrival,
+                at_devices: spec.routers_at_arrival.then(|| VirtualQueue::new(view)),
                 link,
                 rng,
             })
         }))
+    }
+
+    /// Whether the routers are programs at the senders' devices.
+    pub fn are_at_devices(&self) -> bool {
+        self.at_devices.is_some()
+    }
+
+    /// Shows the routers at the senders' devices a packet that a host sends into the link. It counts
+    /// as leaving at once, because no program sees it leave a virtual queue.
+    #[inline(never)]
+    pub fn send(
+        &mut self,
+        view: &LinkView,
+        packet: &mut Offered,
+        reads: bool,
+        tables: &mut Tables,
+    ) -> Verdict {
+        let queue = self.at_devices.as_mut().expect("checked by the caller");
+        queue.begin(view.now_ns);
+        for router in &mut self.list {
+            router.tick_late(view, queue, self.link, tables);
+        }
+        let mut view = *view;
+        queue.show(&mut view);
+        let verdict = self.arrive(&view, packet, reads, tables);
+        if matches!(verdict, Verdict::Pass | Verdict::Mark) {
+            self.depart(&view, packet, tables);
+            let queue = self.at_devices.as_mut().expect("checked by the caller");
+            queue.join(view.now_ns, packet.ip_bytes);
+        }
+        verdict
     }
 
     /// Shows every router a packet that is offered to the queue. If `reads` is false, the packet's
@@ -108,9 +156,6 @@ impl Routers {
                 drop => return drop,
             }
         }
-        if self.at_arrival {
-            self.depart(view, packet, tables);
-        }
         all
     }
 
@@ -123,7 +168,7 @@ impl Routers {
 
     /// Whether one of the routers must see packets leave the queue.
     pub fn depart_too(&self) -> bool {
-        !self.at_arrival && self.list.iter().any(|router| router.instance.departs())
+        self.at_devices.is_none() && self.list.iter().any(|router| router.instance.departs())
     }
 
     /// Shows a packet that leaves the queue to the routers that want to see it.
@@ -152,8 +197,11 @@ impl Routers {
         self.next_ns()
     }
 
-    /// When the next router asked to be called.
+    /// When the next router asked to be called. At devices, only packets wake routers.
     pub fn next_ns(&self) -> Option<u64> {
+        if self.are_at_devices() {
+            return None;
+        }
         self.list.iter().filter_map(|router| router.tick_ns).min()
     }
 
@@ -167,8 +215,8 @@ impl Routers {
     /// Counters of each router over the whole run so far.
     pub fn totals(&mut self, view: &LinkView, tables: &mut Tables) -> Vec<RouterTotals> {
         let mut all = Vec::new();
-        for router in &mut self.list {
-            router.tick(view, self.link, tables);
+        self.catch_up(view, tables);
+        for router in &self.list {
             let info = router.instance.info();
             let names = info.counters.iter().map(|counter| counter.name);
             all.push(RouterTotals {
@@ -179,12 +227,21 @@ impl Routers {
         all
     }
 
+    /// Calls every router, so that its counters are up to date.
+    fn catch_up(&mut self, view: &LinkView, tables: &mut Tables) {
+        if !self.are_at_devices() {
+            for router in &mut self.list {
+                router.tick(view, self.link, tables);
+            }
+        }
+    }
+
     /// Records the routers' counters. Calls the routers first, so that their counters are up to
     /// date even without packets.
     pub fn count(&mut self, view: &LinkView, tables: &mut Tables) {
         let now_ns = view.now_ns as i64;
-        for router in &mut self.list {
-            router.tick(view, self.link, tables);
+        self.catch_up(view, tables);
+        for router in &self.list {
             for (name, value) in (0..).zip(router.instance.counters()) {
                 tables
                     .router_counters
@@ -202,6 +259,23 @@ impl Router {
         if let Some(info) = self.header.filter(in_bits).filter(|_| has_header) {
             packet.ecn = info.emit_bits(bits);
         }
+    }
+
+    /// Calls a router at a device whose time has come: with the time that it asked for, or with the
+    /// present time if it is late by more than one interval.
+    fn tick_late(&mut self, view: &LinkView, queue: &VirtualQueue, link: u32, tables: &mut Tables) {
+        let Some(tick_ns) = self.tick_ns.filter(|&at_ns| at_ns <= view.now_ns) else {
+            return;
+        };
+        let mut view = *view;
+        if let Some(ticked_ns) = self.ticked_ns {
+            if view.now_ns - tick_ns < tick_ns - ticked_ns {
+                view.now_ns = tick_ns;
+            }
+        }
+        self.ticked_ns = Some(view.now_ns);
+        queue.show(&mut view);
+        self.tick(&view, link, tables);
     }
 
     fn tick(&mut self, view: &LinkView, link: u32, tables: &mut Tables) {

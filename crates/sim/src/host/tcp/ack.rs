@@ -266,25 +266,29 @@ impl Socket {
         let high_seq = self.high_seq;
         let mut reordered = None;
         let mut newest: Option<(u64, u64, bool)> = None;
-        info.sacked_pkts += self.board.mark_sacked(&blocks[..n], |number, segment| {
-            if let Some(rates) = &mut rates {
-                rates.arrived(number, segment);
-            }
-            if segment.marks & EVER_RETRANS == 0 {
-                if number < prior_forward {
-                    // A packet that was never retransmitted arrived after later packets, so the
-                    // path reorders.
-                    let distance = (prior_forward - number) as u32;
-                    reordered = Some(reordered.unwrap_or(0).max(distance));
+        let joins = self.profile.segments_are_large;
+        info.sacked_pkts += self
+            .board
+            .mark_sacked(&blocks[..n], joins, |number, segment| {
+                if let Some(rates) = &mut rates {
+                    rates.arrived(number, segment);
                 }
-                samples.sack_sent_ns.get_or_insert(segment.sent_ns);
-                samples.last_sack_sent_ns = Some(segment.sent_ns);
-            }
-            info.original_sacked |= segment.marks & EVER_RETRANS == 0 && segment.end() <= high_seq;
-            if newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1)) {
-                newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
-            }
-        });
+                if segment.marks & EVER_RETRANS == 0 {
+                    if number < prior_forward {
+                        // A packet that was never retransmitted arrived after later packets, so the
+                        // path reorders.
+                        let distance = (prior_forward - number) as u32;
+                        reordered = Some(reordered.unwrap_or(0).max(distance));
+                    }
+                    samples.sack_sent_ns.get_or_insert(segment.sent_ns);
+                    samples.last_sack_sent_ns = Some(segment.sent_ns);
+                }
+                info.original_sacked |=
+                    segment.marks & EVER_RETRANS == 0 && segment.end() <= high_seq;
+                if newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1)) {
+                    newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
+                }
+            });
         if let Some(distance) = reordered {
             self.reordering_found(distance);
         }

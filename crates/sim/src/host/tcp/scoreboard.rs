@@ -194,10 +194,12 @@ impl Scoreboard {
     }
 
     /// Marks the segments that the blocks cover, and calls `visit` with the number and the previous
-    /// state of each newly covered one. Blocks must be above `snd_una`.
+    /// state of each newly covered one. Blocks must be above `snd_una`. With `joins`, SACKed sk_buffs
+    /// are joined and divided as in [`Self::join_sacked`].
     pub fn mark_sacked(
         &mut self,
         blocks: &[(u64, u64)],
+        joins: bool,
         mut visit: impl FnMut(u64, &Segment),
     ) -> u32 {
         let mut newly = 0;
@@ -213,6 +215,7 @@ impl Scoreboard {
                 .max()
                 .unwrap_or(start);
             let mut number = self.number_at(from);
+            let (mut joined, newly_before) = (false, newly);
             while let Some(segment) = self.get_mut(number) {
                 if segment.end() > end {
                     break;
@@ -226,8 +229,14 @@ impl Scoreboard {
                     self.retrans_out -= u32::from(marks & RETRANS != 0);
                     self.sacked_end = self.sacked_end.max(number + 1);
                     newly += 1;
+                    if joins {
+                        joined = self.join_sacked(number, marks, joined);
+                    }
                 }
                 number += 1;
+            }
+            if joins && newly > newly_before {
+                self.divide_before(number);
             }
         }
         newly
@@ -237,6 +246,50 @@ impl Scoreboard {
     pub fn was_retransmitted(&self, seq: u64) -> bool {
         let segment = self.get(self.number_at(seq));
         segment.is_some_and(|segment| segment.marks & (RETRANS | EVER_RETRANS) != 0)
+    }
+
+    /// Keeps the sk_buffs of a newly SACKed packet, whose marks were `was`, as Linux does: it joins
+    /// the sk_buff before it if that is SACKed and has packets of the same size, and then also the
+    /// one behind it, which frees their memory (tcp_shift_skb_data). A SACK of a part of an sk_buff
+    /// divides it (tcp_match_skb_to_sack). `joined`: whether the packet before it in this block has
+    /// joined. Returns whether this packet has.
+    #[inline(never)]
+    fn join_sacked(&mut self, number: u64, was: u8, joined: bool) -> bool {
+        let size = self.get(number).map_or(0, |segment| segment.len);
+        let is_like = |other: &Segment| {
+            other.marks & (SACKED | LOST | RETRANS) == SACKED && other.len == size
+        };
+        let before = number.checked_sub(1).and_then(|at| self.get(at)).copied();
+        let mut joins = joined;
+        if was & HEAD != 0 {
+            joins = was & (LOST | RETRANS) != RETRANS && before.as_ref().is_some_and(is_like);
+            if joins {
+                self.drop_head(number);
+            }
+        } else if before.is_some_and(|before| before.marks & SACKED == 0) {
+            joins = false;
+            self.divide_before(number);
+        }
+        if joins && self.get(number + 1).is_some_and(is_like) {
+            self.drop_head(number + 1);
+        }
+        joins
+    }
+
+    /// Makes a packet the first one of an sk_buff.
+    fn divide_before(&mut self, number: u64) {
+        if let Some(next) = self.get_mut(number).filter(|next| next.marks & HEAD == 0) {
+            next.marks |= HEAD;
+            self.heads += 1;
+        }
+    }
+
+    /// Makes a packet a part of the sk_buff before it.
+    fn drop_head(&mut self, number: u64) {
+        if let Some(segment) = self.get_mut(number).filter(|one| one.marks & HEAD != 0) {
+            segment.marks &= !HEAD;
+            self.heads -= 1;
+        }
     }
 
     /// Marks a segment lost; its retransmission, if any, no longer counts as in flight. Returns
@@ -524,5 +577,28 @@ mod tests {
             }
             assert!(board.by_time.len() <= 12, "{}", board.by_time.len());
         }
+    }
+
+    #[test]
+    fn sacked_sk_buffs_are_joined_and_divided() {
+        let mut board = Scoreboard::default();
+        // six sk_buffs: four of one packet, one of two packets and one of a smaller packet
+        for (at, marks) in [HEAD, HEAD, HEAD, HEAD, HEAD, 0].into_iter().enumerate() {
+            board.push(sent(1000 * at as u64, 1000, marks));
+        }
+        board.push(sent(6000, 500, HEAD));
+        let mut heads = |block, joins| {
+            board.mark_sacked(&[block], joins, |_, _| {});
+            assert!(board.is_consistent(true));
+            board.heads
+        };
+        // the first packet is missing
+        assert_eq!(heads((1000, 2000), true), 6);
+        // the fourth joins nothing, and half of the fifth sk_buff joins it
+        assert_eq!(heads((3000, 5000), true), 6);
+        // the third joins the second, and the fourth joins both
+        assert_eq!(heads((1000, 5000), true), 4);
+        // the smaller packet does not join the rest
+        assert_eq!(heads((1000, 6500), true), 3);
     }
 }

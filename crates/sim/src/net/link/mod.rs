@@ -339,6 +339,13 @@ impl Link {
         let ip_bytes = packet.ip_bytes;
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
+        if !PLAIN && self.routers.as_ref().is_some_and(|r| r.are_at_devices()) {
+            self.see_rate(now_ns);
+            self.view.now_ns = now_ns;
+            if let Err(reason) = self.pass_routers(&mut packet, tables) {
+                return self.dropped(ip_bytes, reason);
+            }
+        }
         if self.chance(self.loss) {
             return self.dropped(ip_bytes, Drop::Loss);
         }
@@ -384,13 +391,9 @@ impl Link {
         } else {
             0
         };
-        if let (false, Some(routers)) = (PLAIN, &mut self.routers) {
-            let reads = !(self.drop_ip_options && packet.ip_options);
-            match routers.arrive(&self.view, &mut packet, reads, tables) {
-                Verdict::Pass => {}
-                Verdict::Mark if packet.ecn != 0 => packet.ecn = CE,
-                Verdict::DropFull => return self.dropped(ip_bytes, Drop::Full),
-                Verdict::DropEarly | Verdict::Mark => return self.dropped(ip_bytes, Drop::Early),
+        if !PLAIN && self.routers.as_ref().is_some_and(|r| !r.are_at_devices()) {
+            if let Err(reason) = self.pass_routers(&mut packet, tables) {
+                return self.dropped(ip_bytes, reason);
             }
         }
         if packet.ip_options && self.drop_ip_options {
@@ -435,6 +438,26 @@ impl Link {
             mark,
             ecn: if mark { CE } else { ecn },
         }
+    }
+
+    /// Shows a packet to the routers. Returns the reason if one of them drops it.
+    fn pass_routers(&mut self, packet: &mut Offered, tables: &mut Tables) -> Result<(), Drop> {
+        let Some(routers) = &mut self.routers else {
+            return Ok(());
+        };
+        let reads = !(self.drop_ip_options && packet.ip_options);
+        let verdict = if routers.are_at_devices() {
+            routers.send(&self.view, packet, reads, tables)
+        } else {
+            routers.arrive(&self.view, packet, reads, tables)
+        };
+        match verdict {
+            Verdict::Pass => {}
+            Verdict::Mark if packet.ecn != 0 => packet.ecn = CE,
+            Verdict::DropFull => return Err(Drop::Full),
+            Verdict::DropEarly | Verdict::Mark => return Err(Drop::Early),
+        }
+        Ok(())
     }
 
     /// Shows the present rate to the link's algorithms, if it may change.
