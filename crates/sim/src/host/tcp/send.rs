@@ -7,7 +7,7 @@ use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
-    fn max_sack_blocks(&self) -> usize {
+    pub(super) fn max_sack_blocks(&self) -> usize {
         // A Quick-Start response takes the space of one SACK block.
         let response = usize::from(self.quick_start_flags.due && self.response_is_due());
         if self.carried.is_some() && self.options.sack {

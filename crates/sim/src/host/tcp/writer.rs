@@ -185,13 +185,19 @@ impl Socket {
         self.conn.mss_bytes = self.mss;
     }
 
+    /// Payload of a full packet, beside the SACK blocks that it would carry now (tcp_current_mss).
+    fn current_mss(&self) -> u32 {
+        self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks())
+    }
+
+    /// Sets the size to which the writer fills sk_buffs (tcp_xmit_size_goal).
     pub(super) fn set_size_goal(&mut self) {
         let most = if self.sends_large {
             LARGEST_BYTES.min(u64::from(self.half_window_bytes()))
         } else {
             0
         };
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.current_mss());
         self.buffer.goal_bytes = ((most / mss).max(1) * mss) as u32;
     }
 
@@ -246,6 +252,7 @@ impl Socket {
     fn fill(&mut self) {
         let end = self.buffer.app_end;
         if self.fills_large() {
+            self.set_size_goal(); // tcp_send_mss, at each call of the writer
             let is_empty = self.snd_nxt >= self.write_end;
             if !self.writer_waits && is_empty && self.send_queue_bytes() < self.buffer.limit_bytes {
                 self.begin_sk_buff();
@@ -376,7 +383,7 @@ impl Socket {
             0 => (self.largest_segment_pkts(), false),
             pkts => (pkts, true),
         };
-        let large = u64::from(pkts) * u64::from(self.mss);
+        let large = u64::from(pkts) * u64::from(self.current_mss());
         if large >= goal {
             self.push_pending(net);
             return;
