@@ -471,7 +471,13 @@ impl Socket {
         self.conn.snd_una = self.snd_una as u32;
         self.conn.snd_nxt = self.snd_nxt as u32;
         self.conn.inflight_pkts = self.board.in_flight();
-        self.conn.app_queued_bytes = u32::try_from(self.app_unsent_bytes()).unwrap_or(u32::MAX);
+        // a program at the writes tells only fast startups of the rest of a write
+        let queued = if self.starts_fast {
+            self.app_unsent_bytes()
+        } else {
+            self.unsent_bytes()
+        };
+        self.conn.app_queued_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
         self.conn.peer_window_bytes = self.snd_wnd as u32;
         self.conn.sent_pkts = self.counters.sent_pkts as u32;
         self.conn.retrans_pkts = self.counters.retransmits_pkts as u32;

@@ -90,7 +90,8 @@ impl Socket {
     }
 
     /// Unsent bytes that the application has written or is writing. The rest of a write counts,
-    /// because on a kernel the eBPF programs that run at a write count it, too.
+    /// because on a kernel the eBPF program that runs at a write counts it, too. It does so for fast
+    /// startups only.
     pub(super) fn app_unsent_bytes(&self) -> u64 {
         self.buffer.app_end.saturating_sub(self.snd_nxt.max(1))
     }
