@@ -75,6 +75,10 @@ pub struct Path {
     /// File with the link's changes over time. Its rate and delay replace those of the link.
     #[serde(default)]
     pub vary: Option<VaryFile>,
+    /// Number of the link's random stream; None: the link's number. The simulator numbers the links
+    /// of both legs of a gateway in one sequence.
+    #[serde(default)]
+    pub stream: Option<u32>,
 }
 
 impl Path {
@@ -212,7 +216,11 @@ impl Config {
     /// Creates a configuration with these links and hosts, and with defaults for all other fields.
     #[must_use]
     pub fn new(forward: LinkSpec, reverse: LinkSpec, left: Vec<Host>, right: Vec<Host>) -> Config {
-        let path = |link| Path { link, vary: None };
+        let path = |link| Path {
+            link,
+            vary: None,
+            stream: None,
+        };
         Config {
             seed: one(),
             forward: path(forward),

@@ -86,8 +86,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Creates an idle link. `number` selects the link's random numbers, and identifies the link in
-    /// the log. `name` is for the summary and for errors.
+    /// Creates an idle link. `number` identifies the link in the log, and selects its random numbers
+    /// unless the path has a number for them. `name` is for the summary and for errors.
     pub fn new(
         path: &Path,
         name: &str,
@@ -97,7 +97,7 @@ impl Direction {
         origin_ns: u64,
     ) -> Result<Direction, EmulatorError> {
         let spec = path.link()?;
-        let mut link = Link::new(&spec, u32::from(number), seed, false)
+        let mut link = Link::new(&spec, path.stream.unwrap_or(number.into()), seed, false)
             .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
         link.begin_at(origin_ns);
         Ok(Direction {

@@ -19,6 +19,7 @@ fn direction(json: &str, vary: Option<VaryFile>) -> Direction {
     let path = Path {
         link: link(json),
         vary,
+        stream: None,
     };
     Direction::new(&path, "forward", 0, 1, MS, 0).unwrap()
 }
@@ -244,6 +245,7 @@ fn invalid_configurations_are_rejected_with_one_line() {
         let path = Path {
             link: link(json),
             vary,
+            stream: None,
         };
         let message = Direction::new(&path, "forward", 0, 1, MS, 0)
             .err()

@@ -503,6 +503,7 @@ fn path(rate_bps: u64, delay_ms: u64, more: &serde_json::Value) -> headway_emula
     headway_emulator::Path {
         link: serde_json::from_value(link).unwrap(),
         vary: None,
+        stream: None,
     }
 }
 

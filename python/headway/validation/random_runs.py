@@ -42,11 +42,11 @@ GROUP = 24
 each other and their links are slow."""
 QUIET_US = 200.0
 """A run is repeated if packets left the emulated link later than this on average."""
-_CLOCK_STEP_NS = 1_370_000
-"""Step between the starts of the simulator's runs, modulo 4 ms. The kernel's timers fire at ticks
-of 4 ms, its timestamps count milliseconds, and a run on the kernel starts at any time between
-ticks."""
-_TICK_NS = 4_000_000
+_CLOCK_STEP_NS = 50_570_000
+"""Step between the starts of the simulator's runs, modulo 256 ms. The kernel's timers fire at ticks
+of 4 ms, those of 0.25 to 2 s at every eighth and longer ones at every 64th tick; its timestamps
+count milliseconds. A run on the kernel starts at any time between ticks."""
+_TICK_NS, _TICKS_NS = 4_000_000, 256_000_000
 _LATEST_NS = 300_000
 """On the kernel, a flow's first packet leaves its host up to this late. The delay decides which of
 several flows' packets enters a queue first."""
@@ -263,23 +263,25 @@ def samples_of(experiment: Experiment) -> list[Experiment]:
     """The experiment, and copies that start slightly later."""
     starts_ns = experiment.start_times_ns()
 
-    def later_ns(sample: int, index: int) -> int:
-        late_ns = round(sample * index * _LATE_STEP % 1 * _LATEST_NS)
-        return sample * _CLOCK_STEP_NS % _TICK_NS + late_ns
+    varies = any(link.vary is not None for hop in experiment.topology.links() for link in hop)
+    # changes of links have fixed times, so that flows may start later by less than a tick only
+    cycle_ns = _TICK_NS if varies else _TICKS_NS
 
-    return [
-        experiment.model_copy(
-            update={
-                "flows": tuple(
-                    flow.model_copy(update={"start": start_ns + later_ns(sample, index)})
-                    for index, (flow, start_ns) in enumerate(
-                        zip(experiment.flows, starts_ns, strict=True)
-                    )
-                )
-            }
+    def later(sample: int) -> Experiment:
+        by_ns = sample * _CLOCK_STEP_NS % cycle_ns
+        flows = tuple(
+            flow.model_copy(
+                update={
+                    "start": start_ns + by_ns + round(sample * index * _LATE_STEP % 1 * _LATEST_NS),
+                    "stop": None if flow.stop is None else flow.stop + by_ns,
+                }
+            )
+            for index, (flow, start_ns) in enumerate(zip(experiment.flows, starts_ns, strict=True))
         )
-        for sample in range(SIM_RUNS)
-    ]
+        times = {name: getattr(experiment, name) + by_ns for name in ("warmup", "duration")}
+        return experiment.model_copy(update={"flows": flows, **times})
+
+    return [later(sample) for sample in range(SIM_RUNS)]
 
 
 class _TimeEstimate:

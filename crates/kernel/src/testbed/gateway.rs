@@ -36,8 +36,10 @@ pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Conf
     let mut ground = Config::new(forward.link, reverse.link, hosts, right);
     ground.forward.vary = forward.vary;
     ground.reverse.vary = reverse.vary;
-    // use another seed, so that this leg gets other random numbers than the satellite leg
-    ground.seed = config.seed.wrapping_add(1);
+    ground.seed = config.seed;
+    // this leg gets other random numbers than the satellite leg
+    ground.forward.stream = forward.stream.or(Some(2));
+    ground.reverse.stream = reverse.stream.or(Some(3));
     ground.late_threshold_ns = config.late_threshold_ns;
     ground
 }

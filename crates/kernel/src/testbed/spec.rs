@@ -309,6 +309,8 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     let mut config = Config::new(file.forward.link, file.reverse.link, left, right);
     config.forward.vary = file.forward.vary;
     config.reverse.vary = file.reverse.vary;
+    config.forward.stream = file.forward.stream;
+    config.reverse.stream = file.reverse.stream;
     config.further = file.further;
     config.seed = file.seed.unwrap_or(config.seed);
     config.access_rate_bps = file.access_rate_bps;
@@ -372,10 +374,11 @@ fn from_experiment(
     hosts: u32,
 ) -> Result<ConfigFile, Failure> {
     let asked = experiment::read(file)?;
-    let mut paths = asked
-        .links
-        .into_iter()
-        .map(|link| Path { link, vary: None });
+    let mut paths = asked.links.into_iter().map(|link| Path {
+        link,
+        vary: None,
+        stream: None,
+    });
     let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else {
         return Err(bad(format!("{}: topology: has no links", file.display())));
     };
@@ -469,7 +472,11 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     let ground = preset.and_then(|p| p.ground).map(|ground| {
         let way = |delay_ns: u64| {
             let link = plain(ground.rate_bps, delay_ns, Buffer::bdp(1), ground.rtt_ns)?;
-            Ok::<_, Failure>(Path { link, vary: None })
+            Ok::<_, Failure>(Path {
+                link,
+                vary: None,
+                stream: None,
+            })
         };
         let (there_ns, back_ns) = halves_ns(ground.rtt_ns);
         Ok::<_, Failure>(Leg {
@@ -483,10 +490,12 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         forward: Path {
             link: link(down_bps, there_ns, buffers.0)?,
             vary: option("--vary", &links.vary, parse_vary)?,
+            stream: None,
         },
         reverse: Path {
             link: link(up_bps, back_ns, buffers.1)?,
             vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
+            stream: None,
         },
         further: vec![],
         routes: vec![],

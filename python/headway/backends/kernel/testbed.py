@@ -65,9 +65,13 @@ def _emulated(link: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in link.items() if name != "routers"}
 
 
-def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
-    """The emulator's fields of a hop's two directions."""
-    return {way: {"link": _emulated(hop[way])} for way in ("forward", "reverse")}
+def _both_ways(hop: Mapping[str, Any], numbers: tuple[int, int]) -> dict[str, Any]:
+    """The emulator's fields of a hop's two directions, and their links' numbers in a trace.
+
+    The numbers select the links' random numbers, which are those of the simulation.
+    """
+    ways = zip(("forward", "reverse"), numbers, strict=True)
+    return {way: {"link": _emulated(hop[way]), "stream": number} for way, number in ways}
 
 
 def _link_fields(experiment: Experiment) -> dict[str, Any]:
@@ -79,7 +83,13 @@ def _link_fields(experiment: Experiment) -> dict[str, Any]:
         routes = [{"there": there, "back": back} for there, back in experiment.all_routes()]
         return {"forward": forward, "reverse": reverse, "further": further, "routes": routes}
     link, ground = gateway.fields_of_legs(experiment)
-    return _both_ways(link) | ({"ground": _both_ways(ground)} if ground is not None else {})
+    numbers = gateway.link_numbers(experiment)
+    if ground is None:
+        return _both_ways(link, numbers)
+    # the numbers of the chain's other hop
+    other = {0: 2, 1: 3, 2: 0, 3: 1}
+    before = (other[numbers[0]], other[numbers[1]])
+    return _both_ways(link, numbers) | {"ground": _both_ways(ground, before)}
 
 
 def is_real_time(experiment: Experiment) -> bool:

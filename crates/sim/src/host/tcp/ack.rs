@@ -209,6 +209,9 @@ impl Socket {
     fn grow(&mut self, net: &Net, ack: &Ack, grow_pkts: u32, limited: bool) {
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(limited);
+        if self.carried.is_some() {
+            self.deliver_feedback();
+        }
         let before_pkts = self.conn.cwnd_pkts;
         self.control.ack(&mut self.conn, ack, grow_pkts);
         if self.starts_fast {

@@ -160,7 +160,9 @@ impl Socket {
             self.hold_loss_of_syn();
         }
         self.control.init(&mut self.conn);
-        self.early_feedback();
+        if self.profile.counts_acks {
+            self.deliver_feedback();
+        }
         self.open_send_buffer();
         self.signals.established = true;
         self.receiver.start_right_sizing(net.now_ns);

@@ -140,11 +140,12 @@ impl Socket {
         carries || self.syn_ack_has_option()
     }
 
-    /// Passes feedback to the control that arrived before it was initialized.
+    /// Passes the latest feedback that waits to the control. In linux-6 it waits for the control's
+    /// call for the ACK (hw_deliver_feedback), in linux-2.6 only until the control is initialized.
     #[cold]
-    pub(super) fn early_feedback(&mut self) {
-        let early = self.carried.as_mut().and_then(|c| c.early.take());
-        if let Some(fields) = early {
+    pub(super) fn deliver_feedback(&mut self) {
+        let feedback = self.carried.as_mut().and_then(|c| c.feedback.take());
+        if let Some(fields) = feedback {
             self.control.on_feedback(&mut self.conn, &fields);
         }
     }
@@ -186,11 +187,12 @@ impl Socket {
     ) {
         let own = self.carried.as_ref().and_then(|c| c.own);
         if own.is_some_and(|own| answer_of(own).number == info.number) {
-            self.refresh(net);
-            if self.state == State::Established {
-                self.control.on_feedback(&mut self.conn, fields);
-            } else if let Some(carried) = &mut self.carried {
-                carried.early = Some(*fields);
+            if let Some(carried) = &mut self.carried {
+                carried.feedback = Some(*fields);
+            }
+            if self.profile.counts_acks && self.state == State::Established {
+                self.refresh(net);
+                self.deliver_feedback();
             }
         }
         if !info.reflects {

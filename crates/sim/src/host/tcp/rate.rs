@@ -112,6 +112,9 @@ impl Socket {
         }
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(self.cwnd_limited);
+        if self.carried.is_some() {
+            self.deliver_feedback();
+        }
         self.control.take_sample(&mut self.conn, &sample);
         if self.recorded && net.record.controls {
             self.record_readings(net);

@@ -19,8 +19,8 @@ pub struct Carried {
     pub ip_id: u16,
     /// Whether the SYN and SYN-ACK also carry the control's own header.
     pub on_syn: bool,
-    /// Feedback that arrived before the control was initialized.
-    pub early: Option<Fields>,
+    /// The latest feedback that the control has not received.
+    pub feedback: Option<Fields>,
     /// Accurate ECN, if both ends have negotiated it.
     pub accurate: Option<AccurateEcn>,
 }
@@ -49,7 +49,7 @@ impl Carried {
             due: false,
             ip_id: 0,
             on_syn: false,
-            early: None,
+            feedback: None,
             accurate: None,
         })
     }
