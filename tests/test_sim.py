@@ -201,6 +201,22 @@ def test_routers_at_arrival_write_older_prices_as_on_the_kernel() -> None:
     assert [drops(False), drops(True)] == [0, 17]
 
 
+def test_routers_at_arrival_see_packets_that_are_lost_behind_them() -> None:
+    def headers(at_arrival: bool) -> int:
+        path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "100 pkts",
+                "loss": 0.1, "routers": ["maxnet"], "routers_at_arrival": at_arrival}  # fmt: skip
+        made = Experiment.model_validate(
+            {"topology": path, "flows": "maxnet", "duration": "3 s", "warmup": "0 s"}
+        )
+        trace = run(made)
+        sent = trace["flow_counters"]["sent_pkts"].max()
+        counted = trace["router_counters"].filter(pl.col("name") == 2, pl.col("link") == 0)
+        return sent - counted["value"].max()
+
+    assert headers(True) == 0
+    assert headers(False) > 10
+
+
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_transfer_takes_as_long_as_on_the_kernel(row: Row) -> None:
     took_ms = done_ms(run(row.experiment))

@@ -102,7 +102,7 @@ static void xcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct xcp *s = state;
 
-	if (event != HW_EVENT_CWND_RESTART || !tun[INITIAL] || s->fall_back.alone)
+	if (!hw_follows_idle(c, event) || !tun[INITIAL] || s->fall_back.alone)
 		return;
 	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, tun[INITIAL]);
 	s->part = 0;

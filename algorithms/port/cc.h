@@ -77,7 +77,7 @@ enum hw_ca_state {
 /* Other events that the stack reports to a control. */
 enum hw_cc_event {
 	HW_EVENT_TX_START = 0,	   /* transmission begins while nothing is in flight */
-	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
+	HW_EVENT_CWND_RESTART = 1, /* the stack is about to reduce cwnd after idle */
 	HW_EVENT_COMPLETE_CWR = 2, /* CWR or Recovery has ended */
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
 };
@@ -342,6 +342,20 @@ static inline u32 hw_no_growth(void *state, const u32 *tun, struct hw_conn *c, u
 }
 
 #define HW_OWN_START { .name = "", .suffix = "", .slow_start = hw_no_growth }
+
+/* Shortest part of a retransmission timeout that is not the smoothed RTT. */
+#define HW_LEAST_TIMEOUT_US 200000
+
+/*
+ * Whether this event is the start of a transmission after an idle time of about a timeout, after
+ * which the stack has reduced cwnd. Controls that set cwnd or ssthresh after idle times do so
+ * now: the stack reduces cwnd after HW_EVENT_CWND_RESTART, and replaces what they set then.
+ */
+static inline u32 hw_follows_idle(const struct hw_conn *c, u8 event)
+{
+	return event == HW_EVENT_TX_START && c->idle_us > HW_LEAST_TIMEOUT_US &&
+	       c->idle_us - HW_LEAST_TIMEOUT_US > c->srtt_us;
+}
 
 /* Whether the connection is in slow start: cwnd is below ssthresh. Linux 2.6 also counts cwnd ==
  * ssthresh as slow start. */

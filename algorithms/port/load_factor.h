@@ -260,11 +260,11 @@ static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 	hw_answered(f, c);
 }
 
-/* Ends slow start after an idle time: the stack has reduced cwnd and raised ssthresh to the
+/* Ends slow start after an idle time: the stack has reduced cwnd and raised ssthresh towards the
  * earlier window. */
 static inline void hw_after_idle(const struct hw_fall_back *f, struct hw_conn *c, u8 event)
 {
-	if (event == HW_EVENT_CWND_RESTART && !f->alone)
+	if (hw_follows_idle(c, event) && !f->alone && c->ca_state == HW_CA_OPEN)
 		hw_leave_slow_start(c);
 }
 

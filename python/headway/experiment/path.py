@@ -56,8 +56,9 @@ class Link(Spec):
     ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet, from 0 to less than 1; a
     reordered packet arrives ``reorder_delay`` later. ``routers`` are algorithms of the router in
     front of the link, in the order that packets pass them. ``quick_start`` adds the router that
-    answers Quick-Start requests, before them. With ``routers_at_arrival`` they write into a packet
-    when it joins the queue and not when it leaves, as `headwayctl router` does at a device.
+    answers Quick-Start requests, before them. With ``routers_at_arrival`` they are programs at the
+    senders' devices, as `headwayctl router` attaches them: they see packets before the link loses
+    any, and write into them at once; their queue is virtual, and only packets wake them.
     ``drop_ip_options`` drops packets with IP options, as some paths do. ``ecn`` is the path's
     treatment of ECN before the queue: "keep", "bleach" (clears the two bits of IPv4), "drop-syn"
     (drops SYNs that request it, as some middleboxes do), "clear-flags" (clears TCP's flags AE, CWR

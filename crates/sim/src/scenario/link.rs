@@ -73,8 +73,9 @@ pub struct LinkSpec {
     /// router without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<Aqm>,
-    /// Whether routers treat a packet as departing as soon as it arrives, as `headwayctl router`
-    /// does: a program at a device sees no packet leave the queue.
+    /// Whether the routers are programs at the senders' devices, as `headwayctl router` attaches
+    /// them. They see packets before the link does, with a virtual queue, and treat a packet as
+    /// departing as soon as it arrives, because no program sees it leave that queue.
     #[serde(default, skip_serializing_if = "is_false")]
     pub routers_at_arrival: bool,
     /// Whether the link drops packets that have IP options, as some paths do.

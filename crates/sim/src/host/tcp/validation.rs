@@ -22,9 +22,12 @@ impl Socket {
     pub(super) fn restart_if_idle(&mut self, net: &mut Net) {
         let (idle, timeout) = self.idle_and_timeout(net, self.last_sent_ns);
         if self.snd_nxt > 1 && idle > timeout && !self.takes_samples && self.shrinks_when_idle() {
-            let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
-            self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut cwnd = self.conn.cwnd_pkts;
+            let restart = self.restart_cwnd_pkts().min(cwnd);
+            // before the reduction, which replaces a window that the control sets now
+            self.refresh(net);
+            self.control.event(&mut self.conn, Event::CwndRestart);
+            self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut left = idle;
             while left > timeout && cwnd > restart {
                 left -= timeout;
@@ -33,8 +36,6 @@ impl Socket {
             self.conn.cwnd_pkts = cwnd.max(restart);
             self.cwnd_stamp_ns = net.now_ns;
             self.cwnd_used = 0;
-            self.refresh(net);
-            self.control.event(&mut self.conn, Event::CwndRestart);
         }
     }
 

@@ -79,3 +79,41 @@ impl VirtualQueue {
 fn time_ns(bytes: u64, rate: u64) -> u64 {
     u64::try_from(u128::from(bytes) * NS_PER_S / u128::from(rate)).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(queue: &VirtualQueue, now_ns: u64) -> (u32, u32, u32) {
+        let mut view = LinkView {
+            now_ns,
+            ..LinkView::default()
+        };
+        queue.show(&mut view);
+        (view.queue_pkts, view.queue_bytes, view.idle_us)
+    }
+
+    #[test]
+    fn packets_count_until_their_transmission_ends_with_their_mean_size() {
+        const MS: u64 = 1_000_000;
+        let mut queue = VirtualQueue::new(&LinkView {
+            rate_bytes_per_s: 1_000_000,
+            limit_pkts: 2,
+            ..LinkView::default()
+        });
+        queue.begin(0);
+        queue.join(0, 1500);
+        queue.join(0, 500);
+        assert_eq!(shown(&queue, 0), (2, 2000, 0));
+        // 1.5 ms later the small packet is left; it counts with the mean size
+        assert_eq!(shown(&queue, 3 * MS / 2), (1, 1000, 0));
+        assert_eq!(shown(&queue, 5 * MS), (0, 0, 3000));
+        // two full packets have room for a further packet of 1000 bytes, but not of 1001
+        queue.join(5 * MS, 1000);
+        queue.join(5 * MS, 1000);
+        queue.join(5 * MS, 1001);
+        assert_eq!(shown(&queue, 5 * MS), (2, 2000, 0));
+        queue.join(5 * MS, 1000);
+        assert_eq!(shown(&queue, 5 * MS), (3, 3000, 0));
+    }
+}
