@@ -147,7 +147,7 @@ def test_describe_has_every_parameter_with_unit_range_and_meaning() -> None:
     assert defaults == {
         "target_us": 5000, "interval_us": 100_000, "mtu_bytes": 1500, "flows": 1024,
         "quantum_bytes": 1514, "limit_pkts": 10_240, "memory_bytes": 32 << 20, "drop_batch": 64,
-        "ecn": 3, "ce_threshold_us": 0, "ce_threshold_ecn": 3,
+        "ecn": 3, "ce_threshold_us": 0, "ce_threshold_ecn": 3, "behind": 0,
     }  # fmt: skip
     assert all(one["unit"] and one["meaning"] for one in by_name.values())
     assert "overlimit_pkts" in {one["name"] for one in described["counters"]}

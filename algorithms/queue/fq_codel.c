@@ -9,13 +9,23 @@
  * sub-queues for it; here a tournament knows it.
  *
  * CoDel drops nothing from a sub-queue with at most mtu_bytes behind its head, as the RFC says.
- * Linux compares the bytes of all sub-queues.
+ * Linux compares the bytes of all sub-queues (behind=all), so CoDel may empty a sub-queue.
  */
 #include "../port/queue.h"
 #include "../port/codel_law.h"
 #include "../port/round.h"
 
-enum { FLOWS = HW_CODEL_TUNABLES, QUANTUM, LIMIT, MEMORY, DROP_BATCH, ECN, CE_THRESHOLD, CE_ECN };
+enum {
+	FLOWS = HW_CODEL_TUNABLES,
+	QUANTUM,
+	LIMIT,
+	MEMORY,
+	DROP_BATCH,
+	ECN,
+	CE_THRESHOLD,
+	CE_ECN,
+	BEHIND,
+};
 
 static const struct hw_tunable fq_codel_tunables[] = {
 	HW_DECLARE_CODEL,
@@ -35,6 +45,7 @@ static const struct hw_tunable fq_codel_tunables[] = {
 			   "marks all packets with a longer sojourn time; 0: none", 0, 0, 4000000 },
 	[CE_ECN] = { "ce_threshold_ecn", HW_ECN, "classes of packets that ce_threshold marks", 3, 0,
 		     3 },
+	[BEHIND] = { "behind", "own|all", "the sub-queues whose bytes mtu_bytes limits", 0, 0, 1 },
 };
 
 struct fq_codel {
@@ -176,22 +187,25 @@ static u32 fq_codel_enqueue(void *state, const u32 *tun, const struct hw_link *l
 	return HW_PASS;
 }
 
-/* Lets CoDel drop at the head of a sub-queue, and mark the packet that stays there. */
-static void fq_codel_judge(struct fq_codel *s, const u32 *tun, const struct hw_link *link,
-			   struct hw_held *held, u32 queue)
+/*
+ * Lets CoDel drop at the head of a sub-queue, and mark the packet that stays there. Returns whether
+ * one stays.
+ */
+static int fq_codel_judge(struct fq_codel *s, const u32 *tun, const struct hw_link *link,
+			  struct hw_held *held, u32 queue)
 {
 	struct hw_codel *law = &fq_codel_laws(s, held->n_queues)[queue];
 	const struct hw_waiting *head;
 	u64 sojourn_ns;
 	u32 behind, verdict;
 
-	/* the loop ends, because CoDel does not drop the last packet */
-	for (;;) {
+	while (held->queues[queue].pkts) {
 		head = hw_head(held, queue);
-		behind = held->queues[queue].bytes - head->pkt.ip_bytes;
+		behind = tun[BEHIND] ? held->bytes : held->queues[queue].bytes;
 		sojourn_ns = hw_sojourn_ns(link, head);
-		verdict = hw_codel_judge(law, tun, link->now_ns, sojourn_ns, behind,
-					 hw_is_of(tun[ECN], &head->pkt));
+		verdict =
+			hw_codel_judge(law, tun, link->now_ns, sojourn_ns,
+				       behind - head->pkt.ip_bytes, hw_is_of(tun[ECN], &head->pkt));
 		if (verdict == HW_DROP_EARLY) {
 			hw_drop_head(held, queue, verdict);
 			s->dropped_pkts++;
@@ -204,8 +218,11 @@ static void fq_codel_judge(struct fq_codel *s, const u32 *tun, const struct hw_l
 			hw_mark_head(held, queue);
 			s->threshold_marks++;
 		}
-		return;
+		return 1;
 	}
+	/* an empty sub-queue does not stand */
+	law->first_above_ns = 0;
+	return 0;
 }
 
 static u32 fq_codel_dequeue(void *state, const u32 *tun, const struct hw_link *link,
@@ -213,11 +230,13 @@ static u32 fq_codel_dequeue(void *state, const u32 *tun, const struct hw_link *l
 {
 	struct fq_codel *s = state;
 	struct hw_turn *turns = fq_codel_turns(s);
-	u32 queue = hw_round_next(&s->round, turns, held, tun[QUANTUM]);
+	u32 queue;
 
-	if (queue == HW_NOWHERE)
-		return HW_NOWHERE;
-	fq_codel_judge(s, tun, link, held, queue);
+	do {
+		queue = hw_round_next(&s->round, turns, held, tun[QUANTUM]);
+		if (queue == HW_NOWHERE)
+			return HW_NOWHERE;
+	} while (!fq_codel_judge(s, tun, link, held, queue));
 	hw_round_sent(&turns[queue], hw_head(held, queue)->pkt.ip_bytes);
 	return queue;
 }

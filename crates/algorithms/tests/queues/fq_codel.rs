@@ -207,3 +207,29 @@ fn codel_marks_the_chosen_classes_and_drops_the_others() {
     assert!(marks > 60, "{marks}");
     assert_eq!(standing(&threshold, ECT_0, 90 * MS), (0, 0));
 }
+
+#[test]
+fn codel_drops_the_only_packet_of_a_sub_queue_if_all_sub_queues_count() {
+    for (behind, drops_any) in [(0, false), (1, true)] {
+        let mut lane = Lane::new("fq_codel", &[("behind", behind)]);
+        let (mut flow_of, mut drops, mut served) = (vec![], 0, [0; 10]);
+        for flow in 0..10 {
+            lane.join(0, flow, FULL, NOT_ECT);
+            flow_of.push(flow);
+        }
+        // a flow's next packet comes when the last one has gone, so each waits for about 12 ms
+        for now_ns in (0..2 * SECOND).step_by((1200 * US) as usize) {
+            let sent = lane.leave(now_ns).expect("another sub-queue has packets");
+            let lost = lane.drops();
+            drops += lost.len();
+            served[flow_of[sent.id as usize] as usize] += 1;
+            for gone in lost.iter().chain([&sent]) {
+                let flow = flow_of[gone.id as usize];
+                lane.join(now_ns, flow, FULL, NOT_ECT);
+                flow_of.push(flow);
+            }
+        }
+        assert_eq!(drops > 10, drops_any, "{drops}");
+        assert!(served.iter().all(|&pkts| pkts > 150), "{served:?}");
+    }
+}
