@@ -27,7 +27,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
 	live-rust-beside live-proxy-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls \
-	bench-queues bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
+	bench-queues bench-debian bench-debian-queues bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -222,6 +222,9 @@ bench-pep: build headwayctl ## compare the proxy with direct routing and HAProxy
 
 bench-debian: build ## compare each control with the module of a Debian kernel in QEMU without KVM (needs qemu-system-x86, busybox-static, iperf3)
 	$(BIN)/python benchmarks/debian_kernel.py
+
+bench-debian-queues: build ## compare queues with the qdiscs of that kernel (also needs tcpdump)
+	$(BIN)/python benchmarks/debian_queues.py
 
 bench-start: build ## time the shortest commands, compared with a Python that does nothing
 	$(BIN)/python benchmarks/start_bench.py

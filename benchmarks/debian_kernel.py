@@ -28,8 +28,8 @@ import numpy as np
 from headway import Experiment, metrics, run
 from headway.experiment import Dumbbell
 
-ROOT = Path(__file__).resolve().parent.parent
-WORK = ROOT / "build" / "debian-kernel"
+HERE = Path(__file__).resolve().parent
+WORK = HERE.parent / "build" / "debian-kernel"
 PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
@@ -49,8 +49,6 @@ CONTROLS = {
 }
 """For each control, its name in Debian's kernel and its name in Headway."""
 MODULES = (
-    "veth",
-    "sch_netem",
     "tcp_htcp",
     "tcp_bic",
     "tcp_scalable",
@@ -60,6 +58,7 @@ MODULES = (
     "tcp_vegas",
     "tcp_illinois",
 )
+PATH_MODULES = ("veth", "sch_netem")
 RATE_MBIT, RTT_MS, QUEUE_PKTS = 20, 100, 167
 """The path of the comparison; its queue holds one bandwidth-delay product."""
 WARMUP_S, LENGTH_S = 20, 60
@@ -97,9 +96,9 @@ def tool(*command: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def install() -> None:
-    """Install the missing ones of PACKAGES. Raises BenchError without root or apt-get."""
-    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
+def install(packages: dict[str, str]) -> None:
+    """Install the missing packages, given by program. Raises BenchError without root or apt-get."""
+    missing = [package for program, package in packages.items() if not shutil.which(program)]
     if not missing:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -165,33 +164,33 @@ def archive(files: dict[str, tuple[bytes, int]]) -> bytes:
     return bytes(out)
 
 
-def initial_files(controls: Sequence[str], modules: Path, seconds: int) -> bytes:
-    """The guest's file system, compressed."""
+def initial_files(
+    runs: str, settings: str, order: Sequence[Path], programs: Sequence[str] = ()
+) -> bytes:
+    """The guest's file system, compressed: with a script that runs, its settings, the modules in
+    this order, and programs in addition to iperf3, ip and tc.
+    """
     files: dict[str, tuple[bytes, int]] = {}
 
     def add(name: str, source: Path, mode: int = 0o100755) -> None:
         files[name.lstrip("/")] = (source.read_bytes(), mode)
 
-    add("init", ROOT / "benchmarks" / "debian_kernel_init.sh")
+    add("init", HERE / "debian_kernel_init.sh")
+    add("runs", HERE / runs)
     busybox = shutil.which("busybox")
     if busybox is None:
         raise BenchError("needs busybox")
     add("bin/busybox", Path(busybox))
-    for program in ("iperf3", "ip", "tc"):
+    for program in ("iperf3", "ip", "tc", *programs):
         place = shutil.which(program)
         if place is None:
             raise BenchError(f"needs {program}")
         add(f"usr/bin/{program}", Path(place))
         for library in libraries(place):
             add(str(library), library)
-    order = in_order(modules, MODULES)
     for path in order:
         add(f"modules.d/{path.name}", path, 0o100644)
     listed = "".join(f"{path.name}\n" for path in order)
-    settings = (
-        f"CONTROLS='{' '.join(controls)}'\nSECONDS_EACH={seconds}\nRATE_MBIT={RATE_MBIT}\n"
-        f"RTT_MS={RTT_MS}\nQUEUE_PKTS={QUEUE_PKTS}\n"
-    )
     files["modules"] = (listed.encode(), 0o100644)
     files["settings"] = (settings.encode(), 0o100644)
     for folder in ("proc", "sys", "dev", "tmp", "sbin", "var/run"):
@@ -199,25 +198,30 @@ def initial_files(controls: Sequence[str], modules: Path, seconds: int) -> bytes
     return gzip.compress(archive(files), compresslevel=1)
 
 
-def boot(image: Path, initrd: Path) -> str:
+def boot(
+    image: Path, files: bytes, *options: str, name: str = "controls", limit_s: float = TIMEOUT_S
+) -> str:
     """Run the guest to its end and return what it printed. Raises BenchError if it hangs."""
+    initrd = WORK / f"{name}.gz"
+    initrd.write_bytes(files)
     command = [
         "qemu-system-x86_64",
         *("-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1", "-m", "512"),
         *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-kernel", str(image), "-initrd", str(initrd)),
         *("-append", "console=ttyS0 loglevel=1 panic=-1 tsc=reliable mitigations=off"),
+        *options,
     ]
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, timeout=limit_s, check=False, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired as late:
         seen = (late.stdout or b"").decode(errors="replace").strip().splitlines()
         last = seen[-1][:100] if seen else "nothing"
-        raise BenchError(f"the guest took more than {TIMEOUT_S} s; its last line: {last}") from late
+        raise BenchError(f"the guest took over {limit_s:.0f} s; its last line: {last}") from late
     text = done.stdout.decode(errors="replace").replace("\r", "")
-    (WORK / "console.txt").write_text(text)
+    (WORK / f"{name}.txt").write_text(text)
     if "\nDONE" not in text:
         lines = (text + done.stderr.decode(errors="replace")).strip().splitlines()
         raise BenchError(f"the guest ended early: {lines[-1][:200] if lines else 'no output'}")
@@ -318,11 +322,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--only: no control {unknown[0]!r}; there are {', '.join(CONTROLS)}")
     start = time.monotonic()
     try:
-        install()
+        install(PACKAGES)
         image, modules = kernel()
-        initrd = WORK / "initrd.gz"
-        initrd.write_bytes(initial_files(controls, modules, WARMUP_S + LENGTH_S))
-        console = boot(image, initrd)
+        settings = (
+            f"CONTROLS='{' '.join(controls)}'\nSECONDS_EACH={WARMUP_S + LENGTH_S}\n"
+            f"RATE_MBIT={RATE_MBIT}\nRTT_MS={RTT_MS}\nQUEUE_PKTS={QUEUE_PKTS}\n"
+        )
+        order = in_order(modules, (*PATH_MODULES, *MODULES))
+        console = boot(image, initial_files("debian_kernel_runs.sh", settings, order))
         theirs = reports(console)
     except BenchError as error:
         print(f"debian_kernel: {error}", file=sys.stderr)

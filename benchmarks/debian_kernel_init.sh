@@ -1,7 +1,7 @@
 #!/bin/busybox sh
-# The only process of the guest of debian_kernel.py. It sets up a sender, a router and a receiver as
-# network namespaces, sends with each control, prints iperf3's results, and powers off.
-# /settings sets CONTROLS, SECONDS_EACH, RATE_MBIT, RTT_MS, QUEUE_PKTS; /modules is in the order to load.
+# The first process of the guest of debian_kernel.py and debian_queues.py. It sets up a sender, a router
+# and a receiver as network namespaces, executes /runs with the variables of /settings, and powers off.
+# /modules is in the order to load.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin
 # otherwise busybox would use its own
@@ -35,25 +35,11 @@ ip -n sender route add default via 10.0.1.1
 ip -n receiver route add default via 10.0.2.1
 echo 1 >/proc/sys/net/ipv4/ip_forward
 ip netns exec sender sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
-# 14 bytes of Ethernet do not count: the rate is that of IP packets
-tc qdisc add dev r1 root netem limit "$QUEUE_PKTS" rate "${RATE_MBIT}mbit" -14
-tc qdisc add dev r0 root netem limit 1000000 delay "${RTT_MS}ms"
 
 echo "KERNEL $(uname -r)"
 segments() { # in and out, since the start
 	ip netns exec receiver awk '/^Tcp: [0-9]/ { print $11, $12 }' /proc/net/snmp
 }
-for control in $CONTROLS; do
-	before=$(segments)
-	ip netns exec receiver iperf3 --server --one-off --daemon
-	sleep 1
-	ip netns exec sender iperf3 --client 10.0.2.2 --congestion "$control" \
-		--time "$SECONDS_EACH" --interval 0.1 --json >/tmp/report 2>&1
-	echo "SEGMENTS $control $before $(segments)"
-	echo "BEGIN $control"
-	gzip -c /tmp/report | base64
-	echo "END $control"
-	sleep 5
-done
+. /runs
 echo "DONE"
 poweroff -f

@@ -100,7 +100,7 @@ def streams(trace: Trace) -> dict[Stream, list[Packet]]:
     if trace.capture is None:
         raise HeadwayError("packets: the trace has no capture")
     connections: dict[bytes, _Connection] = {}
-    for time_ns, side, data in sorted(_blocks(trace.capture), key=lambda block: block[0]):
+    for time_ns, side, data in sorted(blocks(trace.capture), key=lambda block: block[0]):
         if data[9] in (_TCP, _UDP):
             _add_packet(connections, time_ns, side, data)
     flows = [index for index, flow in enumerate(trace.flows) if flow.first_packet_ns is not None]
@@ -136,7 +136,7 @@ def _add_packet(
     connection.packets.append((side, side == sent_by, decoded))
 
 
-def _blocks(capture: bytes) -> Iterator[tuple[int, int, bytes]]:
+def blocks(capture: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Time, interface and bytes of every packet."""
     at = 0
     while at + 12 <= len(capture):
