@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -666,13 +667,24 @@ def test_the_simulator_counts_what_holds_a_sender_back(flow: str, rwnd_s, sndbuf
 
 
 def test_samples_start_at_other_phases_of_the_clocks_and_flows_are_late() -> None:
-    path = {"kind": "dumbbell", "rate": "600 kbit/s", "rtt": "59 ms", "buffer": "8 pkts"}
+    path: dict[str, Any] = {
+        "kind": "dumbbell", "rate": "600 kbit/s", "rtt": "59 ms", "buffer": "8 pkts"
+    }  # fmt: skip
     experiment = Experiment.model_validate(
         {"topology": path, "flows": "1xreno,1xcubic", "duration": "6 s"}
     )
     starts_ns = [sample.start_times_ns() for sample in samples_of(experiment)]
     phases_ns = [first - starts_ns[0][0] for first, _ in starts_ns]
-    assert phases_ns == [0, 1_370_000, 2_740_000, 110_000, 1_480_000]  # of 4 ms
+    assert phases_ns == [0, 50_570_000, 101_140_000, 151_710_000, 202_280_000]  # of 256 ms
+    assert [one.duration - experiment.duration for one in samples_of(experiment)] == phases_ns
+    path["vary"] = {"kind": "schedule", "steps": [
+        {"start": "0 s", "rate": "600 kbit/s", "delay": "29 ms"},
+        {"start": "1 s", "rate": "300 kbit/s", "delay": "29 ms"},
+    ]}  # fmt: skip
+    varying = Experiment.model_validate({"topology": path, "flows": "reno", "duration": "6 s"})
+    phases_ns = [one.start_times_ns()[0] for one in samples_of(varying)]
+    phases_ns = [phase - phases_ns[0] for phase in phases_ns]
+    assert phases_ns == [0, 2_570_000, 1_140_000, 3_710_000, 2_280_000]  # of 4 ms
     apart_ns = [second - first for first, second in starts_ns]
     late_ns = [apart - apart_ns[0] for apart in apart_ns]
     assert late_ns == [0, 111_000, 222_000, 33_000, 144_000]  # of 0.3 ms
