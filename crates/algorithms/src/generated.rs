@@ -184,7 +184,7 @@ pub enum CaState {
 pub enum Event {
     /// Transmission begins while nothing is in flight.
     TxStart = 0,
-    /// The stack reduced cwnd after idle.
+    /// The stack is about to reduce cwnd after idle.
     CwndRestart = 1,
     /// CWR or Recovery has ended.
     CompleteCwr = 2,
