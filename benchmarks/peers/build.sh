@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the ns-3 program of the benchmark into build/peers/ns3_dumbbell.
+# Builds the ns-3 programs of the benchmarks into build/peers.
 # With --install it first installs what is missing, as root, with apt-get.
 set -eu
 
@@ -24,8 +24,10 @@ fi
 
 mkdir -p "$out"
 # The modules register their types when loaded, so the linker must not drop any as unused.
-g++ -std=c++17 -O3 -DNDEBUG -Wall -Wextra "$here/ns3_dumbbell.cc" -o "$out/ns3_dumbbell" \
-	-Wl,--no-as-needed -lns3-core -lns3-network -lns3-stats -lns3-internet \
-	-lns3-bridge -lns3-traffic-control -lns3-point-to-point -lns3-applications \
-	-lns3-nix-vector-routing
-echo "built $out/ns3_dumbbell"
+for name in ns3_dumbbell ns3_leafspine; do
+	g++ -std=c++17 -O3 -DNDEBUG -Wall -Wextra "$here/$name.cc" -o "$out/$name" \
+		-Wl,--no-as-needed -lns3-core -lns3-network -lns3-stats -lns3-internet \
+		-lns3-bridge -lns3-traffic-control -lns3-point-to-point -lns3-applications \
+		-lns3-nix-vector-routing
+	echo "built $out/$name"
+done

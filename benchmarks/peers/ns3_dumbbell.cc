@@ -10,19 +10,16 @@
  * devices, segments of 1448 bytes and not 536, buffers that never limit a flow, a minimum RTO
  * of 200 ms and not 1 s, access queues that never drop.
  */
+#include "ns3_common.h"
+
 #include "ns3/applications-module.h"
-#include "ns3/core-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
 #include "ns3/nix-vector-routing-module.h"
-#include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
@@ -43,23 +40,6 @@ struct Scenario {
 	uint32_t mss_bytes = 1448;
 	uint32_t buffer_bytes = 4 * 1024 * 1024;
 	bool hystart = true;
-};
-
-/* What crosses the bottleneck towards the receivers. */
-struct Delivered {
-	uint64_t data_pkts = 0;
-	uint64_t bytes = 0;
-
-	/* An acknowledgement or a SYN with every option is below 100 bytes. */
-	static constexpr uint32_t kSmallestDataBytes = 100;
-
-	void Count(ns3::Ptr<const ns3::Packet> packet)
-	{
-		if (packet->GetSize() >= kSmallestDataBytes) {
-			data_pkts++;
-			bytes += packet->GetSize();
-		}
-	}
 };
 
 /* The first and second host of link number i, in the /30 that is i's. */
@@ -87,28 +67,8 @@ void SetDefaults(const Scenario &s)
 			  << "'; there are reno, newreno, cubic, htcp\n";
 		std::exit(2);
 	}
-	Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue(control->second));
+	SetTcpDefaults(control->second, s.mss_bytes, s.initial_cwnd_pkts, s.buffer_bytes);
 	Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(s.hystart));
-	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(s.mss_bytes));
-	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(s.initial_cwnd_pkts));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(s.buffer_bytes));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(s.buffer_bytes));
-	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
-	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-}
-
-ns3::PointToPointHelper LinkHelper(uint64_t rate_bps, ns3::Time delay,
-				   const std::string &queue_size)
-{
-	using namespace ns3;
-	PointToPointHelper link;
-	link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate_bps)));
-	link.SetChannelAttribute("Delay", TimeValue(delay));
-	link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(queue_size));
-	return link;
 }
 
 /* Assigns addresses to a link's two ends and removes the queue disc that this adds. */
@@ -141,20 +101,6 @@ void RouteStatically(const ns3::NodeContainer &routers, const ns3::NodeContainer
 				->AddHostRouteTo(host->GetAddress(1, 0).GetLocal(), bottleneck);
 		}
 	}
-}
-
-/* Not getrusage: its maximum survives exec, so it counts the program that started this one. */
-uint64_t PeakRssBytes()
-{
-	std::ifstream status("/proc/self/status");
-	std::string word;
-	uint64_t kib = 0;
-	while (status >> word) {
-		if (word == "VmHWM:" && status >> kib) {
-			break;
-		}
-	}
-	return kib * 1024;
 }
 
 int Run(const Scenario &s)
