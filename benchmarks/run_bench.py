@@ -97,11 +97,11 @@ def parse_sample(line: str, program: str) -> Sample:
     return Sample(**values)
 
 
-def run_program(command: Sequence[str], timeout_s: float) -> Sample:
-    """Run one benchmark program and read its result from the last line it prints.
+def last_line(command: Sequence[str], timeout_s: float) -> str:
+    """Run one benchmark program and return the last line it prints.
 
     Raises:
-        BenchError: the program fails, hangs, or prints no result.
+        BenchError: the program fails or hangs.
     """
     program = Path(command[0]).name
     try:
@@ -114,7 +114,16 @@ def run_program(command: Sequence[str], timeout_s: float) -> Sample:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BenchError(f"{program} failed with status {done.returncode}: {reason}")
     lines = done.stdout.strip().splitlines()
-    return parse_sample(lines[-1] if lines else "", program)
+    return lines[-1] if lines else ""
+
+
+def run_program(command: Sequence[str], timeout_s: float) -> Sample:
+    """Run one benchmark program and read its result from the last line it prints.
+
+    Raises:
+        BenchError: the program fails, hangs, or prints no result.
+    """
+    return parse_sample(last_line(command, timeout_s), Path(command[0]).name)
 
 
 def summarize(samples: Sequence[Sample]) -> Result:
@@ -161,19 +170,19 @@ def find_engine(given: Path | None) -> Path:
     return place.resolve()
 
 
-def find_ns3(given: Path | None, *, build: bool) -> Path | None:
-    """Find the ns-3 program, or None if it was not built.
+def find_ns3(given: Path | None, *, build: bool, name: str = "ns3_dumbbell") -> Path | None:
+    """Find an ns-3 program, or None if it was not built.
 
     Args:
         given: its path, if it is not where the build puts it. build: build it first; as root, also
-        install what the build needs.
+        install what the build needs. name: that of the program.
 
     Raises:
         BenchError: the requested program is missing or cannot be built.
     """
     if build and given is None:
-        run_tool([str(ROOT / "benchmarks/peers/build.sh"), "--install"], "build the ns-3 program")
-    place = given or ROOT / "build" / "peers" / "ns3_dumbbell"
+        run_tool([str(ROOT / "benchmarks/peers/build.sh"), "--install"], "build the ns-3 programs")
+    place = given or ROOT / "build" / "peers" / name
     if os.access(place, os.X_OK):
         return place.resolve()
     if given:

@@ -251,8 +251,8 @@ class Traffic
 	uint64_t begun = 0;
 	uint64_t received_bytes = 0;
 	std::vector<double> slowdowns;
-	/* The key is the number of digits of the size in bytes. */
-	std::map<int, std::vector<double>> slowdowns_by_digits;
+	/* The key is the whole part of the size's logarithm. */
+	std::map<int, std::vector<double>> slowdowns_by_log;
 
 	Traffic(const ns3::NodeContainer &hosts, const Sizes &sizes, uint64_t seed)
 	    : hosts_(hosts), sizes_(sizes), random_(seed),
@@ -346,7 +346,7 @@ class Traffic
 				const auto took = ns3::Simulator::Now() - transfer.began;
 				const double slowdown = took.GetSeconds() / transfer.ideal_s;
 				slowdowns.push_back(slowdown);
-				slowdowns_by_digits[std::log10(transfer.size)].push_back(slowdown);
+				slowdowns_by_log[std::log10(transfer.size)].push_back(slowdown);
 			}
 		}
 	}
@@ -382,25 +382,20 @@ void Run(double duration_s, const Sizes &sizes, uint64_t seed, uint32_t threshol
 		marks += stats.nTotalMarkedPackets;
 		drops += stats.nTotalDroppedPackets;
 	}
-	std::string bins;
-	for (const auto &[digits, slowdowns] : traffic.slowdowns_by_digits) {
-		char bin[64];
-		std::snprintf(bin, sizeof(bin), "%s\"%.0f\": [%zu, %.3f]", bins.empty() ? "" : ", ",
-			      std::pow(10, digits + 1), slowdowns.size(), Quantile(slowdowns, 0.5));
-		bins += bin;
-	}
-	std::printf("{\"duration_s\": %g, \"data_pkts\": %llu, \"wall_s\": %.3f, \"cpu_s\": %.3f, "
-		    "\"peak_rss_bytes\": %llu, \"bytes\": %llu, \"begun\": %llu, "
+	std::printf("{\"duration_s\": %g, \"data_pkts\": %llu, \"bytes\": %llu, \"wall_s\": %.3f, "
+		    "\"cpu_s\": %.3f, \"peak_rss_bytes\": %llu, \"begun\": %llu, "
 		    "\"completed\": %zu, \"marks\": %llu, \"drops\": %llu, "
-		    "\"slowdown_median\": %.3f, \"slowdown_p99\": %.3f, "
-		    "\"slowdown_by_size\": {%s}}\n",
+		    "\"slowdowns\": {\"median\": %.3f, \"p99\": %.3f",
 		    duration_s, static_cast<unsigned long long>(fabric.delivered.data_pkts),
-		    wall.count(), cpu_s, static_cast<unsigned long long>(PeakRssBytes()),
-		    static_cast<unsigned long long>(traffic.received_bytes),
+		    static_cast<unsigned long long>(traffic.received_bytes), wall.count(), cpu_s,
+		    static_cast<unsigned long long>(PeakRssBytes()),
 		    static_cast<unsigned long long>(traffic.begun), traffic.slowdowns.size(),
 		    static_cast<unsigned long long>(marks), static_cast<unsigned long long>(drops),
-		    Quantile(traffic.slowdowns, 0.5), Quantile(traffic.slowdowns, 0.99),
-		    bins.c_str());
+		    Quantile(traffic.slowdowns, 0.5), Quantile(traffic.slowdowns, 0.99));
+	for (const auto &[log, slowdowns] : traffic.slowdowns_by_log) {
+		std::printf(", \"%.0f\": %.3f", std::pow(10, log + 1), Quantile(slowdowns, 0.5));
+	}
+	std::printf("}}\n");
 	Simulator::Destroy();
 }
 
