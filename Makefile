@@ -27,7 +27,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
 	live-rust-beside live-proxy-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls \
-	bench-queues bench-debian bench-debian-queues bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
+	bench-queues bench-debian bench-debian-queues bench-beside bench-peers bench-leafspine bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -213,6 +213,9 @@ bench-beside: build ## compare this engine with another commit's: COMMIT=NAME; t
 
 bench-peers: build ## compare the engine with ns-3 (Debian: apt-get install ns3 libns3-dev g++)
 	$(BIN)/python benchmarks/run_bench.py --peers
+
+bench-leafspine: build ## compare a data centre's leaf-spine fabric of 128 hosts with ns-3 (Debian: apt-get install ns3 libns3-dev g++)
+	$(BIN)/python benchmarks/leafspine_bench.py
 
 bench-try: build ## measure whole `headway try` processes on one core: packets per second, peak memory
 	$(BIN)/python benchmarks/try_bench.py
