@@ -66,13 +66,20 @@ impl Event {
     }
 }
 
-/// A slot of the timing wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s. At
-/// 100 Mbit/s few slots have more than one event, so sorting is rarely needed.
-const SLOT_BITS: u32 = 13;
-/// Number of slots of the timing wheel. All slots together (a lap) last 268 ms, about the shortest
-/// retransmission timeout.
+/// A slot of the timing wheel lasts at most 2^13 ns, less than a packet of 1500 bytes takes at 1
+/// Gbit/s. At 100 Mbit/s few slots have more than one event, so sorting is rarely needed.
+const MOST_SLOT_BITS: u32 = 13;
+/// A slot lasts at least 2^5 ns, and all laps 67 ms. Shorter slots save little time, and timers would
+/// be beyond the wheels.
+const LEAST_SLOT_BITS: u32 = 5;
+/// Packets per slot at most, unless slots are already the shortest. With more, inserting an event
+/// among those of the current slot is slow.
+const PKTS_PER_SLOT: u64 = 16;
+/// Number of slots of the timing wheel. All of the longest slots together (a lap) last 268 ms, about
+/// the shortest retransmission timeout.
 const SLOTS: u64 = 32768;
-/// Number of laps of the second wheel, one bit each in a word; all laps together last 17 s.
+/// Number of laps of the second wheel, one bit each in a word; all laps of the longest slots
+/// together last 17 s.
 const LAPS: u64 = 64;
 const NONE: u32 = u32::MAX;
 
@@ -85,6 +92,8 @@ struct Node {
 
 /// The pending events.
 pub struct Events {
+    /// A slot lasts 2^slot_bits ns.
+    slot_bits: u32,
     /// Events of the current slot. The earliest event is last.
     present: Vec<Event>,
     /// Number of the current slot, counted from time 0.
@@ -103,9 +112,14 @@ pub struct Events {
     next_order: u64,
 }
 
-impl Default for Events {
-    fn default() -> Self {
+impl Events {
+    /// Creates a queue whose slots suit a network where links receive this many packets per second.
+    /// Most networks are slow enough for the longest slots.
+    pub fn new(pkts_per_s: u64) -> Events {
+        let slot_ns = PKTS_PER_SLOT * 1_000_000_000 / pkts_per_s.max(1);
+        let slot_bits = slot_ns.max(1).ilog2();
         Events {
+            slot_bits: slot_bits.clamp(LEAST_SLOT_BITS, MOST_SLOT_BITS),
             present: Vec::new(),
             slot: 0,
             heads: Box::new([NONE; SLOTS as usize]),
@@ -118,9 +132,7 @@ impl Default for Events {
             next_order: 0,
         }
     }
-}
 
-impl Events {
     /// Adds an event. It must not be earlier than the event that was last removed.
     #[inline]
     pub fn push(&mut self, time_ns: u64, kind: EventKind, id: u32) {
@@ -129,7 +141,7 @@ impl Events {
             time_ns,
             tag: (kind as u32) << ID_BITS | id,
         };
-        let slot = time_ns >> SLOT_BITS;
+        let slot = time_ns >> self.slot_bits;
         if slot > self.slot && slot / SLOTS == self.slot / SLOTS {
             let node = self.node(event);
             self.link(slot, node);
@@ -143,7 +155,7 @@ impl Events {
     #[inline(never)]
     fn push_apart(&mut self, event: Event) {
         let time_ns = event.time_ns;
-        let slot = time_ns >> SLOT_BITS;
+        let slot = time_ns >> self.slot_bits;
         if slot <= self.slot {
             let at = self.present.partition_point(|e| e.time_ns > time_ns);
             self.present.insert(at, event);
@@ -272,14 +284,14 @@ impl Events {
             .rotate_right(((present + 1) % LAPS) as u32)
             .trailing_zeros();
         let near = (self.laps_occupied != 0).then(|| present + 1 + u64::from(ahead));
-        let far = self.far.peek().map(|e| (e.0 .0 >> SLOT_BITS) / SLOTS);
+        let far = self.far.peek().map(|e| (e.0 .0 >> self.slot_bits) / SLOTS);
         let Some(lap) = near.into_iter().chain(far).min() else {
             return false;
         };
         self.slot = lap * SLOTS;
         // Events in the heap come first, because they were scheduled before those in the list.
         while let Some(&Reverse((time_ns, _, tag))) = self.far.peek() {
-            let slot = time_ns >> SLOT_BITS;
+            let slot = time_ns >> self.slot_bits;
             if slot / SLOTS != lap {
                 break;
             }
@@ -292,7 +304,7 @@ impl Events {
         let mut number = self.reversed(newest);
         while number != NONE {
             let node = self.nodes[number as usize];
-            self.link(node.time_ns >> SLOT_BITS, number);
+            self.link(node.time_ns >> self.slot_bits, number);
             number = node.next;
         }
         true
@@ -313,6 +325,8 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
+    use serde_json::json;
 
     /// A small random generator for the tests.
     fn next(state: &mut u64) -> u64 {
@@ -322,51 +336,84 @@ mod tests {
         *state >> 33
     }
 
+    /// Rates of networks with the longest slots, shorter ones, and the shortest.
+    const PKTS_PER_S: [u64; 3] = [0, 1 << 24, u64::MAX];
+
     #[test]
     fn events_are_taken_by_time_and_then_in_the_order_they_were_added() {
-        for span_ns in [50, 1 << 20, 1 << 31, 1 << 40] {
-            let mut events = Events::default();
-            let mut state = 1;
-            let mut expected = Vec::new();
-            for id in 0..3000 {
-                let time_ns = next(&mut state) * next(&mut state) % span_ns;
-                events.push(time_ns, EventKind::App, id);
-                expected.push((time_ns, id));
+        for pkts_per_s in PKTS_PER_S {
+            for span_ns in [50, 1 << 20, 1 << 31, 1 << 40] {
+                let mut events = Events::new(pkts_per_s);
+                let mut state = 1;
+                let mut expected = Vec::new();
+                for id in 0..3000 {
+                    let time_ns = next(&mut state) * next(&mut state) % span_ns;
+                    events.push(time_ns, EventKind::App, id);
+                    expected.push((time_ns, id));
+                }
+                expected.sort();
+                for (time_ns, id) in expected {
+                    let event = events.pop(u64::MAX).unwrap();
+                    assert_eq!((event.time_ns, event.id()), (time_ns, id));
+                }
+                assert!(events.pop(u64::MAX).is_none());
             }
-            expected.sort();
-            for (time_ns, id) in expected {
-                let event = events.pop(u64::MAX).unwrap();
-                assert_eq!((event.time_ns, event.id()), (time_ns, id));
-            }
-            assert!(events.pop(u64::MAX).is_none());
         }
     }
 
     #[test]
     fn events_added_while_time_passes_are_taken_in_order_too() {
-        let mut events = Events::default();
-        let mut state = 7;
-        let mut reference = std::collections::BTreeSet::new();
-        let mut now_ns = 0;
-        let mut id = 0;
-        for _ in 0..20_000 {
-            for _ in 0..next(&mut state) % 3 {
-                let shift = next(&mut state) % 36;
-                let time_ns = now_ns + (next(&mut state) % (1 << shift));
-                events.push(time_ns, EventKind::App, id);
-                reference.insert((time_ns, id));
-                id += 1;
+        for pkts_per_s in PKTS_PER_S {
+            let mut events = Events::new(pkts_per_s);
+            let mut state = 7;
+            let mut reference = std::collections::BTreeSet::new();
+            let mut now_ns = 0;
+            let mut id = 0;
+            for _ in 0..20_000 {
+                for _ in 0..next(&mut state) % 3 {
+                    let shift = next(&mut state) % 36;
+                    let time_ns = now_ns + (next(&mut state) % (1 << shift));
+                    events.push(time_ns, EventKind::App, id);
+                    reference.insert((time_ns, id));
+                    id += 1;
+                }
+                let expected = reference.pop_first();
+                let event = events.pop(u64::MAX).map(|e| (e.time_ns, e.id()));
+                assert_eq!(event, expected);
+                now_ns = event.map_or(now_ns, |e| e.0);
             }
-            let expected = reference.pop_first();
-            let event = events.pop(u64::MAX).map(|e| (e.time_ns, e.id()));
-            assert_eq!(event, expected);
-            now_ns = event.map_or(now_ns, |e| e.0);
         }
+    }
+
+    /// Bits of a slot for flows over a dumbbell.
+    fn slot_bits(rate_bps: u64, access_rate_bps: u64, flows: usize) -> u32 {
+        let link = json!({"rate_bps": rate_bps, "limit_pkts": 100});
+        let flow = |n| json!({"name": format!("f{n}"), "app": {"kind": "bulk"}});
+        let scenario = json!({
+            "duration_ns": 1,
+            "topology": {"links": [link, link], "access_rate_bps": access_rate_bps},
+            "flows": (0..flows).map(flow).collect::<Vec<_>>()
+        });
+        let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
+        Events::new(scenario.pkts_per_s()).slot_bits
+    }
+
+    #[test]
+    fn fast_networks_have_shorter_slots() {
+        const GIGABIT: u64 = 1_000_000_000;
+        for flows in [1, 1000] {
+            assert_eq!(slot_bits(GIGABIT, GIGABIT, flows), 13);
+            assert_eq!(slot_bits(10 * GIGABIT, GIGABIT, flows), 13);
+            // 16 packets in 960 ns, those of both directions
+            assert_eq!(slot_bits(100 * GIGABIT, 100 * GIGABIT, flows), 9);
+            assert_eq!(slot_bits(10_000 * GIGABIT, 10_000 * GIGABIT, flows), 5);
+        }
+        assert_eq!(slot_bits(100 * GIGABIT, GIGABIT, 1), 13, "access is slow");
     }
 
     #[test]
     fn an_event_after_the_limit_stays() {
-        let mut events = Events::default();
+        let mut events = Events::new(0);
         events.push(100, EventKind::App, 1);
         assert!(events.pop(99).is_none());
         assert_eq!(events.pop(100).unwrap().id(), 1);

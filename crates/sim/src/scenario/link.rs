@@ -217,6 +217,12 @@ impl LinkSpec {
         all
     }
 
+    /// The highest rate over the run.
+    pub(super) fn fastest_bps(&self) -> u64 {
+        let rates_bps = self.segments().into_iter().map(|s| s.rate_bps);
+        rates_bps.max().unwrap_or(0)
+    }
+
     /// Longest time by which reordering, delay variation, the wait for a frame and the thinning of
     /// ACKs delay a packet.
     pub(super) fn longest_late_ns(&self) -> u64 {

@@ -35,6 +35,7 @@ pub(crate) use topology::Routes;
 pub use topology::Topology;
 pub use vary::{Step, TraceStep, Vary};
 
+use crate::host::tcp::MTU_BYTES;
 use headway_experiment::host::{Table, OF_ROUTES, OF_SYSCTLS};
 use limits::{default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};
 use serde::Deserialize;
@@ -116,6 +117,34 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// How many packets all links together receive per second if every route gets an equal share
+    /// of its links and all packets have full size. This is only an estimate: flows may send less,
+    /// and ACKs are smaller.
+    pub(crate) fn pkts_per_s(&self) -> u64 {
+        let topology = &self.topology;
+        let routes = || {
+            let legs = self.flows.iter().flat_map(Flow::legs);
+            legs.flat_map(|leg| [leg.there, leg.back])
+        };
+        let mut users = vec![0; topology.links.len()];
+        for &link in routes().flatten() {
+            users[link as usize] += 1;
+        }
+        let shares_bps: Vec<_> = topology
+            .links
+            .iter()
+            .zip(users)
+            .map(|(link, users)| link.fastest_bps() / u64::max(users, 1))
+            .collect();
+        let of_route = |route: &[u32]| {
+            let shares_bps = route.iter().map(|&link| shares_bps[link as usize]);
+            let share_bps = shares_bps.fold(topology.access_rate_bps, u64::min);
+            share_bps * route.len() as u64
+        };
+        let bps = routes().map(of_route).fold(0, u64::saturating_add);
+        bps / u64::from(8 * MTU_BYTES)
     }
 
     fn settings(&self) -> [(Table, &Settings); 2] {

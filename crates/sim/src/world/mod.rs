@@ -108,7 +108,7 @@ impl World {
         let net = Net {
             now_ns: 0,
             since_tick_ns: ticks::drawn(scenario.seed),
-            events: Events::default(),
+            events: Events::new(scenario.pkts_per_s()),
             packets: Slab::default(),
             links: built.links,
             routes: built.routes,
