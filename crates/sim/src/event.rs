@@ -388,7 +388,7 @@ mod tests {
     /// Bits of a slot for flows over a dumbbell.
     fn slot_bits(rate_bps: u64, access_rate_bps: u64, flows: usize) -> u32 {
         let link = json!({"rate_bps": rate_bps, "limit_pkts": 100});
-        let flow = |n| json!({"name": format!("f{n}"), "app": {"kind": "bulk"}});
+        let flow = |n| json!({"name": format!("f{n}"), "app": {"kind": "bulk"}, "control": {"name": "reno"}});
         let scenario = json!({
             "duration_ns": 1,
             "topology": {"links": [link, link], "access_rate_bps": access_rate_bps},
