@@ -5,6 +5,7 @@
 #   develop.sh venv PYTHON STAMP            create .venv
 #   develop.sh pip LOCKFILE STAMP           install the packages of a lock file
 #   develop.sh engine PROFILE               build the engine into python/headway/
+#   develop.sh engine-guided                the same, optimized for what it did in runs that it makes
 #   develop.sh cargo ARGUMENT...            run cargo
 #   develop.sh link STAMP                   make `import headway` and the command work in .venv
 #
@@ -111,6 +112,30 @@ build_engine() { # PROFILE
 	esac
 }
 
+# Builds the engine with counters, simulates with it, and builds it again with what they have counted.
+build_guided_engine() {
+	local host profdata flows
+	need_cargo
+	host=$(rustc -vV | sed -n 's/^host: //p')
+	profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
+	[ -x "$profdata" ] || fail "a profile-guided build needs llvm-profdata: rustup component add llvm-tools"
+	wait_for_lock engine
+	local build=(build --quiet --locked --release -p headway-python --target "$host" --target-dir target/guided)
+	rm -rf target/guided/counts target/.engine-*
+	echo "building the engine with counters"
+	RUSTFLAGS="-Cprofile-generate=$PWD/target/guided/counts" run_cargo "${build[@]}"
+	install -m 755 "target/guided/$host/release/lib_engine.so" python/headway/_engine.abi3.so
+	for flows in 1xcubic 10xcubic 100xreno 1000xcubic 5xbbr,5xcubic; do
+		.venv/bin/headway try --flows "$flows" --rate 100Mbit/s --duration 20s >/dev/null
+	done
+	"$profdata" merge --output target/guided/counts.profdata target/guided/counts
+	echo "building the engine from the counts"
+	RUSTFLAGS="-Cprofile-use=$PWD/target/guided/counts.profdata" run_cargo "${build[@]}"
+	install -m 755 "target/guided/$host/release/lib_engine.so" python/headway/.engine.new
+	mv python/headway/.engine.new python/headway/_engine.abi3.so
+	touch target/.engine-release target/.engine-quick target/.engine-dev
+}
+
 # Installs Headway editable: the metadata, a path and a command. pip would build the engine again.
 link_package() { # STAMP
 	wait_for_lock venv
@@ -135,11 +160,12 @@ case $1 in
 venv) create_venv "$2" "$3" ;;
 pip) install_packages "$2" "$3" ;;
 engine) build_engine "$2" ;;
+engine-guided) build_guided_engine ;;
 link) link_package "$2" ;;
 cargo)
 	need_cargo
 	shift
 	exec cargo "$@"
 	;;
-*) fail "develop.sh: $1 is not a step; allowed are venv, pip, engine, link, cargo" ;;
+*) fail "develop.sh: $1 is not a step; allowed are venv, pip, engine, engine-guided, link, cargo" ;;
 esac
