@@ -326,7 +326,8 @@ fn xcps_window_after_idle_times_is_at_most_its_first() {
             assert_eq!(conn.fall_backs, 1);
         }
         conn.cwnd_pkts = left;
-        control.event(&mut conn, headway_algorithms::Event::CwndRestart);
+        conn.idle_us = 301_000; // above the RTT and 200 ms
+        control.event(&mut conn, headway_algorithms::Event::TxStart);
         assert_eq!(conn.cwnd_pkts, wanted, "{initial_pkts} {answered} {left}");
     }
 }
