@@ -107,7 +107,7 @@ HOST_ROWS = [
     # The first window limits only the first round trip.
     HostRow("initial_rwnd=2920B", LONG, "cubic:size=50kB", 351, 451, 451),
     HostRow("tcp_rmem=4096 65536 131072", LONG, "cubic", 111_370, 7812, 7811),
-    HostRow("tcp_wmem=4096 16384 100000", HOME, "cubic:size=10MB", 4388, 6983, 6981),
+    HostRow("tcp_wmem=4096 16384 100000", HOME, "cubic:size=10MB", 4388, 6993, 6981),
     HostRow("tcp_slow_start_after_idle=0", LONG, DOWNLOADS, 564, 1000, 1000, "1900 ms"),
     HostRow("tcp_frto=0", SLOWER, "vegas:size=4MB", 4661, 4835, 4856, more=PLAIN, spread=0.02),
     HostRow("tcp_early_retrans=0", TINY_QUEUE, "reno:size=14480B", 171, 327, 331),
