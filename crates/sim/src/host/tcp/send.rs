@@ -487,13 +487,16 @@ impl Socket {
 
     /// Restarts the retransmission timer (RFC 6298, 5.3).
     pub(super) fn arm_rto(&mut self, net: &mut Net) {
+        self.arm_rto_at(net, net.now_ns + self.rtt.rto_us() * 1000);
+    }
+
+    fn arm_rto_at(&mut self, net: &mut Net, at_ns: u64) {
         if self.board.packets_out() == 0 {
             self.disarm(Timer::Retransmit);
             self.pending = None;
             return;
         }
         self.pending = Some(Pending::Rto);
-        let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
         self.arm_retransmit(net, at_ns);
     }
 
@@ -510,11 +513,8 @@ impl Socket {
     /// Arms the retransmission timer for the time at which the oldest packet times out, or for the
     /// next tick.
     pub(super) fn rearm_rto_of_head(&mut self, net: &mut Net) {
-        self.arm_rto(net);
-        if self.pending == Some(Pending::Rto) {
-            let at_ns = self.timeout_of_head_ns(net).max(net.now_ns + 1000);
-            self.arm_retransmit(net, at_ns);
-        }
+        let at_ns = self.timeout_of_head_ns(net).max(net.now_ns + 1000);
+        self.arm_rto_at(net, at_ns);
     }
 
     /// When the oldest packet times out, counted from its last transmission (tcp_rto_delta_us).
