@@ -83,11 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="status 1 if a target is missed")
     args = parser.parse_args(argv)
-    controls = args.only.split(",") if args.only else known
-    unknown = [name for name in controls if name not in known]
-    if unknown or args.reps < 1:
-        wrong = f"--only: no control {unknown[0]!r}; there are {', '.join(known)}"
-        parser.error(wrong if unknown else f"--reps: must be at least 1, is {args.reps}")
+    controls = run_bench.selected(parser, args.only, known, "control")
+    if args.reps < 1:
+        parser.error(f"--reps: must be at least 1, is {args.reps}")
     try:
         engine = run_bench.find_engine(args.engine)
         run_bench.pin(args.cpu)

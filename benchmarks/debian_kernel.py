@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from run_bench import selected
 
 from headway import Experiment, metrics, run
 from headway.experiment import Dumbbell
@@ -316,10 +317,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--only", metavar="NAME,NAME", help="run these controls only")
     args = parser.parse_args(argv)
-    controls = args.only.split(",") if args.only else list(CONTROLS)
-    unknown = [name for name in controls if name not in CONTROLS]
-    if unknown:
-        parser.error(f"--only: no control {unknown[0]!r}; there are {', '.join(CONTROLS)}")
+    controls = selected(parser, args.only, list(CONTROLS), "control")
     start = time.monotonic()
     try:
         install(PACKAGES)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import debian_kernel
 import numpy as np
 from debian_kernel import BenchError
+from run_bench import selected
 
 from headway import Experiment, packets, run
 
@@ -268,10 +269,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=5, help="runs in the simulator (5)")
     parser.add_argument("--guests", type=int, default=1, help="guests at the same time (1)")
     args = parser.parse_args(argv)
-    queues = args.only.split(",") if args.only else list(QUEUES)
-    unknown = [name for name in queues if name not in QUEUES]
-    if unknown:
-        parser.error(f"--only: no queue {unknown[0]!r}; there are {', '.join(QUEUES)}")
+    queues = selected(parser, args.only, list(QUEUES), "queue")
     start = time.monotonic()
     try:
         debian_kernel.install(PACKAGES)

@@ -89,11 +89,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="status 1 if a target is missed")
     args = parser.parse_args(argv)
-    queues = args.only.split(",") if args.only else known
-    unknown = [name for name in queues if name not in known]
-    if unknown or args.reps < 1:
-        wrong = f"--only: no queue discipline {unknown[0]!r}; there are {', '.join(known)}"
-        parser.error(wrong if unknown else f"--reps: must be at least 1, is {args.reps}")
+    queues = run_bench.selected(parser, args.only, known, "queue discipline")
+    if args.reps < 1:
+        parser.error(f"--reps: must be at least 1, is {args.reps}")
     try:
         engine = run_bench.find_engine(args.engine)
         run_bench.pin(args.cpu)

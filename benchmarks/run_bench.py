@@ -152,6 +152,17 @@ def run_tool(command: Sequence[str], purpose: str) -> None:
         raise BenchError(f"cannot {purpose}: status {done.returncode} of {' '.join(command)}")
 
 
+def selected(
+    parser: argparse.ArgumentParser, only: str | None, known: Sequence[str], what: str
+) -> list[str]:
+    """The names that ``--only`` selects, or all; an unknown name ends the program with status 2."""
+    names = only.split(",") if only else list(known)
+    for name in names:
+        if name not in known:
+            parser.error(f"--only: no {what} {name!r}; there are {', '.join(known)}")
+    return names
+
+
 def find_engine(given: Path | None) -> Path:
     """Find the engine's benchmark program; without a path, build it from the present sources.
 
