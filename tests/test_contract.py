@@ -28,6 +28,7 @@ OPTIONS = {
     "export": "--flent --har --json --trial",
     "har": "--json --pages --rtt",
     "tmix": "--exchanges --json",
+    "conform": "--backend --json",
     "pages": "--json",
     "validate": "--builtin --cost --duration --hours --json --kind --matrix --minimize "
     "--no-builtin --no-cost --no-matrix --only --out --page --quick --random --repeats --resume "

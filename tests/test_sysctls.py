@@ -67,7 +67,7 @@ def test_values_equal_to_linux_s_defaults_change_nothing() -> None:
         "tcp_slow_start_after_idle": 1, "tcp_no_metrics_save": 1, "tcp_frto": 2, "tcp_sack": 1,
         "tcp_early_retrans": 3, "tcp_recovery": 1, "tcp_timestamps": 1, "tcp_window_scaling": 1,
         "tcp_pacing_ss_ratio": 200, "tcp_pacing_ca_ratio": 120, "tcp_notsent_lowat": 2**32 - 1,
-        "tcp_rto_min_us": 200_000,
+        "tcp_rto_min_us": 200_000, "tcp_tso_win_divisor": 3, "tcp_min_tso_segs": 2,
     }  # fmt: skip
     route = {"initcwnd": 10, "rto_min": "200 ms", "quickack": 0}
     flows = "cubic:size=2MB,reno:start=100ms"

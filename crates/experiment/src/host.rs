@@ -64,6 +64,8 @@ pub const SYSCTLS: &[Setting] = &[
     setting("tcp_ecn_option_beacon", Values::Range(0, 255), false),
     setting("tcp_pacing_ss_ratio", Values::Range(0, 1000), false),
     setting("tcp_pacing_ca_ratio", Values::Range(0, 1000), false),
+    setting("tcp_tso_win_divisor", Values::Range(1, 1000), false),
+    setting("tcp_min_tso_segs", Values::Range(1, 1000), false),
     setting(
         "tcp_notsent_lowat",
         Values::Range(1, u32::MAX as u64),

@@ -28,7 +28,7 @@ pub mod trace;
 mod world;
 
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{Outcome, World};
+pub use world::{Alone, EcnCounters, Outcome, Sent, World};
 
 /// Parses, builds and runs a scenario.
 ///

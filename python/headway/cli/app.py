@@ -64,8 +64,8 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 def execute(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
-    The status is 0 for success, 1 if verdicts differ from the locked ones, 2 for any error, 3 if
-    the kernel lacks a feature or a privilege is missing, and 130 after Ctrl-C.
+    The status is 0 for success, 1 if verdicts differ from the locked ones or a script fails, 2 for
+    any error, 3 if the kernel lacks a feature or a privilege is missing, and 130 after Ctrl-C.
     """
     try:
         status = app(args=arguments, prog_name="headway", standalone_mode=False)

@@ -84,6 +84,11 @@ COMMANDS = {
         "tmix",
         "Convert a tmix file into a file of exchanges that flows can play.",
     ),
+    "conform": Command(
+        "conform",
+        "conform",
+        "Play packetdrill scripts against the TCP endpoint: pass, fail or not applicable.",
+    ),
     "pages": Command(
         "pages",
         "write_pages",

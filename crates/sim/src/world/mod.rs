@@ -2,10 +2,13 @@
 
 #[cfg(test)]
 mod ace_codes;
+mod alone;
 mod build;
 mod output;
 #[cfg(test)]
 mod schedules;
+
+pub use alone::{Alone, EcnCounters, Sent};
 
 use crate::controls::Prototypes;
 use crate::event::{Event, EventKind, Events};

@@ -47,6 +47,7 @@ fn the_field_is_exact_for_up_to_seven_packets_and_never_reports_more_than_arrive
         for pkts in 0..=8 {
             for marked in 0..=pkts {
                 let mut connection = Connection::default();
+                connection.acked(2, 0, false);
                 connection.acked(7, before.min(7), false);
                 let found = connection.acked(pkts, marked, false);
                 if pkts < 8 {
@@ -66,6 +67,7 @@ fn a_field_that_may_have_wrapped_counts_as_many_marks_as_possible() {
     for pkts in 8..=40 {
         for marked in 0..=pkts {
             let mut connection = Connection::default();
+            connection.acked(2, 0, false);
             let found = connection.acked(pkts, marked, false);
             // the largest number of marks with this field that the packets allow
             assert_eq!(found % 8, marked % 8, "{marked} of {pkts}");
@@ -74,6 +76,20 @@ fn a_field_that_may_have_wrapped_counts_as_many_marks_as_possible() {
             assert_eq!(connection.acked(3, 2, false), 2, "{marked} of {pkts}");
         }
     }
+}
+
+#[test]
+fn where_acks_deliver_more_than_four_packets_on_average_the_fewest_marks_count() {
+    let mut connection = Connection::default();
+    for (pkts, marked, found) in [(5, 0, 0), (16, 9, 1), (24, 16, 0)] {
+        let counted = connection.acked(pkts, marked, false);
+        assert_eq!(counted, found, "{marked} of {pkts}");
+    }
+    // 200 ACKs of two packets make large ACKs rare: the average is 2.3
+    for _ in 0..200 {
+        connection.acked(2, 0, false);
+    }
+    assert_eq!(connection.acked(16, 0, false), 16);
 }
 
 proptest! {

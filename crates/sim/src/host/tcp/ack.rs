@@ -3,7 +3,7 @@
 use super::ack_info::AckInfo;
 use super::recovery::MayRetransmit;
 use super::rtt::clock_units;
-use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::packet::{about, flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
@@ -31,6 +31,9 @@ impl Socket {
                 ..AckInfo::default()
             };
             self.take_sacks(net, (p, sacks), p.ack, &mut info, &mut Samples::default());
+            if p.n_sack > 0 && !self.profile.counts_acks && self.board.packets_out() > 0 {
+                self.old_ack_sacks(net, &mut info);
+            }
             return;
         }
         if self.starts_fast {
@@ -89,6 +92,17 @@ impl Socket {
             self.finish_ack_26(net, &info, &ack);
         } else {
             self.finish_ack_6(net, &mut info, &ack, p);
+        }
+    }
+
+    /// linux-6: an ACK with an old number but new SACK blocks may show losses, and makes room for
+    /// retransmissions within the same cwnd (tcp_ack, old_ack).
+    #[cold]
+    fn old_ack_sacks(&mut self, net: &mut Net, info: &mut AckInfo) {
+        self.count_delivered(info.sacked_pkts);
+        let may_retransmit = self.alert_6(net, info, &mut false);
+        if may_retransmit != MayRetransmit::Nothing {
+            self.retransmit_lost(net, may_retransmit);
         }
     }
 
@@ -268,8 +282,10 @@ impl Socket {
         };
         let high_seq = self.high_seq;
         let mut reordered = None;
-        let mut newest: Option<(u64, u64, bool)> = None;
+        let (uses_rack, now_ns, min_us) = (self.uses_rack, net.now_ns, self.rtt.min_us);
+        let rack = &mut self.rack;
         let joins = self.profile.segments_are_large;
+        blocks[..n].sort_unstable();
         info.sacked_pkts += self
             .board
             .mark_sacked(&blocks[..n], joins, |number, segment| {
@@ -288,15 +304,12 @@ impl Socket {
                 }
                 info.original_sacked |=
                     segment.marks & EVER_RETRANS == 0 && segment.end() <= high_seq;
-                if newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1)) {
-                    newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
+                if uses_rack {
+                    rack.advance(segment, now_ns, min_us);
                 }
             });
         if let Some(distance) = reordered {
             self.reordering_found(distance);
-        }
-        if let Some((sent_ns, end, retrans)) = newest {
-            self.rack_advance(net, sent_ns, end, retrans);
         }
     }
 
@@ -309,7 +322,6 @@ impl Socket {
         samples: &mut Samples,
     ) {
         let una = self.snd_una;
-        let mut newest: Option<(u64, u64, bool)> = None;
         while let Some(&segment) = self.board.front() {
             if segment.end() > una {
                 break;
@@ -341,11 +353,8 @@ impl Socket {
             let original = segment.marks & EVER_RETRANS != 0
                 && info.ts_ecr_ms != 0
                 && info.ts_ecr_ms < self.stamp_ms(segment.sent_ns);
-            if segment.marks & SACKED == 0
-                && !original
-                && newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1))
-            {
-                newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
+            if self.uses_rack && segment.marks & SACKED == 0 && !original {
+                self.rack.advance(&segment, net.now_ns, self.rtt.min_us);
             }
         }
         self.board.trim_front(una);
@@ -354,9 +363,6 @@ impl Socket {
         }
         if self.board.packets_out() == 0 {
             self.board.sacked_out = 0;
-        }
-        if let Some((sent_ns, end, retrans)) = newest {
-            self.rack_advance(net, sent_ns, end, retrans);
         }
     }
 

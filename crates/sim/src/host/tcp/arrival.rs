@@ -26,7 +26,15 @@ impl Socket {
             // A SYN-ACK that arrives again shows that the peer did not receive our ACK of it
             // (tcp_validate_incoming).
             if self.receiver.answers_out_of_window(net.now_ns) {
-                self.echo_syn_ack_again();
+                self.echo_syn_ack_again(p);
+                self.send_ack(net);
+            }
+            return;
+        } else if p.flags & flags::ACK == 0 {
+            return;
+        } else if p.ack > self.snd_nxt {
+            // It acknowledges what was not sent (RFC 9293 section 3.10.7.4).
+            if self.receiver.answers_out_of_window(net.now_ns) {
                 self.send_ack(net);
             }
             return;
@@ -68,7 +76,8 @@ impl Socket {
         if is_acked {
             self.send_ack(net);
         }
-        let at_once = self.ecn.any() && self.on_ecn_data(net, p);
+        let mut at_once = self.ecn.any() && self.on_ecn_data(net, p);
+        let had_ended = self.fin_arrived();
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
@@ -84,6 +93,9 @@ impl Socket {
                 self.note_done(net);
             }
         }
+        // The peer's FIN is acknowledged immediately if this end has sent its own, because this end
+        // sends no more data that could carry the ACK (tcp_fin).
+        at_once |= self.fin_sent && !had_ended && self.fin_arrived();
         match plan {
             _ if is_acked => self.receiver.ack_scheduled = false,
             _ if at_once => self.ack_owed_now(net),

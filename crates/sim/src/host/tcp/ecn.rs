@@ -74,10 +74,9 @@ impl Socket {
         }
     }
 
-    /// Sets the ECN bits and flags of a SYN or SYN-ACK that is sent now. `first` is true for its
-    /// first transmission.
-    pub(super) fn mark_syn(&mut self, syn: &mut Packet, opens: bool, first: bool) {
-        self.set_syn_flags(syn, opens, first);
+    /// Sets the ECN bits and flags of a SYN or SYN-ACK that is sent now.
+    pub(super) fn mark_syn(&mut self, syn: &mut Packet, opens: bool) {
+        self.set_syn_flags(syn, opens);
         let asks_nothing = self.ecn.has(EcnFlags::NEEDS_ACCURATE) && ace_of(syn) == 0;
         syn.ecn = if asks_nothing {
             bits::NOT_ECT
@@ -88,9 +87,10 @@ impl Socket {
 
     /// Sets the ECN flags of a SYN or SYN-ACK that is sent now.
     /// A retransmitted SYN does not request ECN, since the first may have been dropped because of
-    /// the request (tcp_ecn_fallback, on since Linux 4.1). The socket remembers its request until
-    /// the SYN-ACK decides whether ECN is on.
-    fn set_syn_flags(&mut self, syn: &mut Packet, opens: bool, first: bool) {
+    /// the request (tcp_ecn_fallback, on since Linux 4.1). Accurate ECN is requested once more
+    /// (RFC 9768 section 3.1.4.1, Linux 7.0). The socket remembers its request until the SYN-ACK
+    /// decides whether ECN is on.
+    fn set_syn_flags(&mut self, syn: &mut Packet, opens: bool) {
         if !opens {
             if self.ecn.has(EcnFlags::ACCURATE) {
                 set_ace(syn, self.ace_of_syn_ack());
@@ -99,7 +99,9 @@ impl Socket {
             }
             return;
         }
-        if !self.asks_ecn() || !first && self.profile.ecn_falls_back {
+        let falls_back = self.retries > u32::from(self.asks_accurate());
+        let falls_back = self.profile.ecn_falls_back && falls_back;
+        if !self.asks_ecn() || falls_back {
             return;
         }
         self.ecn.set(EcnFlags::OK, true);

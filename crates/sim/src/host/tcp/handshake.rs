@@ -58,7 +58,7 @@ impl Socket {
             },
             ..self.blank(net)
         };
-        self.mark_syn(&mut syn, opens, first);
+        self.mark_syn(&mut syn, opens);
         if self.quick_start_flags.due || self.headers_on_syn() {
             self.send_with_headers(net, syn, &Sacks::default());
         } else {
@@ -115,6 +115,7 @@ impl Socket {
                     // In linux-6, sending the SYN-ACK again after a repeated SYN counts as a
                     // retransmission (inet_rtx_syn_ack).
                     self.retries += u32::from(!self.profile.counts_acks);
+                    self.syn_arrived_again(p);
                     self.send_syn(net);
                     return false;
                 }

@@ -58,7 +58,7 @@ impl Socket {
                 self.attach_answer(net, &mut packet, &mut headers);
                 self.number(&mut packet);
             }
-            self.attach_accurate(net, &mut packet, &mut headers);
+            self.attach_accurate(net, (&mut packet, sacks), &mut headers);
         }
         if packet.headers == 0 {
             net.send(packet, sacks);

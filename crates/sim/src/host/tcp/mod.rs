@@ -4,11 +4,13 @@
 pub mod accurate_ecn;
 mod ack;
 mod ack_info;
+mod agree;
 mod arrival;
 mod ecn;
 mod first_flight;
 mod handshake;
 mod headers;
+mod info;
 mod limited;
 mod observe;
 mod options;
@@ -36,7 +38,9 @@ mod writer;
 
 use crate::net::packet::Packet;
 use crate::net::Net;
+pub use agree::Offer;
 use headway_algorithms::{CaState, Conn, ControlInstance, StartupInfo, SSTHRESH_INFINITE};
+pub use info::Info;
 use limited::Limited;
 pub use limited::LimitedTime;
 pub use options::SocketOptions;

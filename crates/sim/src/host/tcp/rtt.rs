@@ -130,6 +130,16 @@ impl Rtt {
             .min(MAX_RTO_US)
     }
 
+    /// Mean deviation of the RTT.
+    pub fn deviation_us(&self) -> u64 {
+        (self.mdev_x4 as u64 * self.clock_us) >> 2
+    }
+
+    /// How often the timeout has been doubled without progress in between.
+    pub fn doublings(&self) -> u32 {
+        self.backoff
+    }
+
     /// Doubles the retransmission timeout after it has expired.
     pub fn back_off(&mut self) {
         self.backoff += 1;

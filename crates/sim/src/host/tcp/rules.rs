@@ -30,6 +30,11 @@ pub struct HostRules {
     /// The rate for which large segments are sized, as percentages of cwnd per RTT: while cwnd is
     /// below half of ssthresh, and otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
     pub pacing_percent: (u16, u16),
+    /// A sender does not wait to fill a large segment while at least this part of its window is
+    /// free, 1 in so many (tcp_tso_win_divisor).
+    pub window_parts: u64,
+    /// Smallest size of a large segment, packets (tcp_min_tso_segs).
+    pub least_segment_pkts: u64,
     /// initcwnd.
     pub initcwnd_pkts: Option<u32>,
     /// initrwnd.
@@ -88,6 +93,8 @@ impl HostRules {
                 percent("tcp_pacing_ss_ratio", 200),
                 percent("tcp_pacing_ca_ratio", 120),
             ),
+            window_parts: sysctl("tcp_tso_win_divisor").unwrap_or(3),
+            least_segment_pkts: sysctl("tcp_min_tso_segs").unwrap_or(2),
             initcwnd_pkts: pkts("initcwnd"),
             initrwnd_pkts: pkts("initrwnd"),
             ecn: sysctl("tcp_ecn").map(|mode| match mode {

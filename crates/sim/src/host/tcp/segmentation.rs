@@ -14,13 +14,9 @@ pub(super) const LARGEST_BYTES: u64 = 65_216;
 /// On short paths large segments are larger: by up to LARGEST_BYTES more, halved for every 2^9 us
 /// of RTT.
 const RTT_SHIFT: u32 = 9;
-/// Smallest size of a large segment, in packets. The first value is Linux's (tcp_min_tso_segs). The
-/// second is for a startup that may send a request in a data packet, because an option does not fit
-/// a segment of several packets (port/bpf/control.h).
-const SMALLEST_PKTS: (u64, u64) = (2, 1);
-/// If at least this fraction (1/3) of the window is free, data is always sent immediately
-/// (tcp_tso_win_divisor).
-const WINDOW_PARTS: u64 = 3;
+/// Smallest size of a large segment, in packets, with a startup that may send a request in a data
+/// packet, because an option does not fit a segment of several packets (port/bpf/control.h).
+const SMALLEST_WITH_REQUESTS_PKTS: u64 = 1;
 const DEFER_NS: u64 = 1_000_000;
 
 impl Socket {
@@ -31,9 +27,9 @@ impl Socket {
         }
         let mss = u64::from(self.mss);
         let smallest = if self.asks_path {
-            SMALLEST_PKTS.1
+            SMALLEST_WITH_REQUESTS_PKTS
         } else {
-            SMALLEST_PKTS.0
+            self.options.rules.least_segment_pkts
         };
         if self.conn.pacing_rate_bytes_per_s != 0 {
             let per_pkt = u64::from(self.mss + self.conn.header_bytes);
@@ -115,7 +111,7 @@ impl Socket {
         let limit_bytes = (u64::from(free_pkts) * mss).min(room_bytes);
         let window_bytes = self.snd_wnd.min(u64::from(cwnd) * mss);
         if limit_bytes >= u64::from(largest_pkts) * mss
-            || limit_bytes >= window_bytes / WINDOW_PARTS
+            || limit_bytes >= window_bytes / self.options.rules.window_parts
         {
             return None;
         }

@@ -315,7 +315,7 @@ impl Socket {
         }
     }
 
-    fn may_close(&self) -> bool {
+    pub(super) fn may_close(&self) -> bool {
         !self.closes_when_acked || self.board.packets_out() == 0
     }
 

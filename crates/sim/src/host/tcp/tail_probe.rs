@@ -84,6 +84,10 @@ impl Socket {
             }
             self.tlp_retrans = false;
             self.tlp_high_seq = self.snd_nxt;
+        } else if self.fin_waits() {
+            self.send_new(net, 1, true, false, HEAD);
+            self.tlp_retrans = false;
+            self.tlp_high_seq = self.snd_nxt;
         } else if self.board.packets_out() > 0 {
             let last = self.board.end() - 1;
             self.retransmit(net, last);
@@ -91,5 +95,14 @@ impl Socket {
             self.tlp_high_seq = self.snd_nxt;
         }
         self.arm_rto(net);
+    }
+
+    /// Whether a FIN without data is the next to be sent and only cwnd holds it back.
+    fn fin_waits(&self) -> bool {
+        self.fin_queued
+            && !self.fin_sent
+            && self.snd_nxt >= self.write_end
+            && self.may_close()
+            && self.snd_una + self.snd_wnd > self.snd_nxt
     }
 }

@@ -150,9 +150,11 @@ impl Socket {
     /// may large segments (tcp_xmit_size_goal).
     #[inline]
     pub(super) fn peer_window_grew(&mut self) {
-        if self.snd_wnd > u64::from(self.buffer.max_window_bytes) {
+        // Until then, no window limits the size of segments.
+        let opens = self.buffer.max_window_bytes == 0;
+        if self.snd_wnd > u64::from(self.buffer.max_window_bytes) || opens {
             self.buffer.max_window_bytes = u32::try_from(self.snd_wnd).unwrap_or(u32::MAX);
-            if u64::from(self.buffer.goal_bytes) + u64::from(self.mss) <= LARGEST_BYTES {
+            if opens || u64::from(self.buffer.goal_bytes) + u64::from(self.mss) <= LARGEST_BYTES {
                 self.resize_segments();
             }
         }
@@ -168,6 +170,10 @@ impl Socket {
     /// window, however small it is.
     fn half_window_bytes(&self) -> u32 {
         let window = self.buffer.max_window_bytes;
+        if window == 0 {
+            // A peer that has never opened its window limits nothing.
+            return u32::MAX;
+        }
         if self.profile.counts_acks || window > HALF_ABOVE_BYTES {
             window / 2
         } else {
@@ -423,7 +429,7 @@ impl Socket {
 
     /// Whether at least a third of the send buffer is free (sk_stream_min_wspace), and less than half
     /// of tcp_notsent_lowat is unsent (__sk_stream_is_writeable).
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         if 2 * self.unsent_bytes() >= self.buffer.lowat_bytes {
             return false;
         }

@@ -11,6 +11,12 @@ const ACE_MASK: u32 = 7;
 const BYTES_MASK: u32 = 0xff_ffff;
 /// Whenever a byte counter passes a multiple of this, the option must be sent.
 const REPORTED_BYTES: u32 = 1 << 22;
+/// Weight and unit of the average number of packets per ACK, 1/64 (PKTS_ACKED_WEIGHT,
+/// PKTS_ACKED_PREC), its largest value, and the average above which ACKs are large
+/// (ACK_COMP_THRESH).
+const AVERAGE_SHIFT: u32 = 6;
+const MOST_AVERAGE: u32 = 0xffff;
+const LARGE_ACK_PKTS: u32 = 4;
 
 /// Counters of payload bytes by their ECN field, modulo 2^24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +38,19 @@ impl Default for ByteCounters {
             ceb: 0,
             e0b: 1,
         }
+    }
+}
+
+impl ByteCounters {
+    /// The bytes with ECT(1), CE and ECT(0) since the start.
+    pub fn counted(&self) -> [u32; 3] {
+        let first = ByteCounters::default();
+        let since = |now: u32, first: u32| now.wrapping_sub(first) & BYTES_MASK;
+        [
+            since(self.e1b, first.e1b),
+            since(self.ceb, first.ceb),
+            since(self.e0b, first.e0b),
+        ]
     }
 }
 
@@ -68,6 +87,11 @@ impl Received {
         before / REPORTED_BYTES != *counter / REPORTED_BYTES
     }
 
+    /// CE-marked packets.
+    pub fn ce_pkts(&self) -> u32 {
+        self.cep.wrapping_sub(CEP_INIT)
+    }
+
     /// The ACE field of the next packet.
     pub fn ace(&self) -> u8 {
         (self.cep & ACE_MASK) as u8
@@ -93,7 +117,9 @@ pub struct Delivered {
     /// Packets that arrived with CE (s.cep - 5).
     pub ce_pkts: u32,
     /// Byte counters of the latest option.
-    bytes: ByteCounters,
+    pub bytes: ByteCounters,
+    /// Moving average of the packets that an ACK delivers, in units of 1/64 (pkts_acked_ewma).
+    pkts_per_ack_x64: u32,
 }
 
 impl Delivered {
@@ -123,41 +149,57 @@ impl Delivered {
     pub fn take_ace(&mut self, ace: u8, acked: &Acked) -> u32 {
         let reported = u32::from(ace).wrapping_sub(CEP_INIT);
         let delta = reported.wrapping_sub(self.ce_pkts) & ACE_MASK;
+        self.average(acked.pkts);
         let marked = if acked.pkts <= ACE_MASK {
             delta
         } else {
-            unwrapped(delta, acked)
+            self.unwrapped(delta, acked)
         };
         self.ce_pkts = self.ce_pkts.wrapping_add(marked);
         marked
     }
-}
 
-/// The growth of a counter whose three bits may have wrapped, because more than seven packets were
-/// delivered. Without byte counters this is the largest number that is possible.
-fn unwrapped(delta: u32, acked: &Acked) -> u32 {
-    let pkts = acked.pkts;
-    let largest = pkts - (pkts.wrapping_sub(delta) & ACE_MASK);
-    let Some(ce_bytes) = acked.ce_bytes else {
-        return largest;
-    };
-    if ce_bytes == 0 {
-        return delta;
+    fn average(&mut self, pkts: u32) {
+        let now = pkts << AVERAGE_SHIFT;
+        self.pkts_per_ack_x64 = match self.pkts_per_ack_x64 {
+            _ if pkts == 0 => return,
+            0 => now.min(MOST_AVERAGE),
+            before => {
+                let sum = u64::from((before << AVERAGE_SHIFT) - before) + u64::from(now);
+                ((sum >> AVERAGE_SHIFT) as u32).min(MOST_AVERAGE)
+            }
+        };
     }
-    let bytes_of = |pkts: u32| u64::from(pkts) * u64::from(acked.mss_bytes);
-    let ce_bytes = u64::from(ce_bytes);
-    if pkts > 2 * ACE_MASK + 1 && acked.is_counted {
-        if bytes_of(pkts) <= ce_bytes {
+
+    /// The growth of a counter whose three bits may have wrapped, because more than seven packets
+    /// were delivered. Without byte counters this is the largest number that is possible. On a path
+    /// where most ACKs deliver many packets, this ACK is no sign of lost ACKs, and the smallest
+    /// number counts.
+    fn unwrapped(&self, delta: u32, acked: &Acked) -> u32 {
+        let pkts = acked.pkts;
+        let largest = pkts - (pkts.wrapping_sub(delta) & ACE_MASK);
+        let Some(ce_bytes) = acked.ce_bytes else {
+            let acks_are_large = self.pkts_per_ack_x64 > LARGE_ACK_PKTS << AVERAGE_SHIFT;
+            return if acks_are_large { delta } else { largest };
+        };
+        if ce_bytes == 0 {
+            return delta;
+        }
+        let bytes_of = |pkts: u32| u64::from(pkts) * u64::from(acked.mss_bytes);
+        let ce_bytes = u64::from(ce_bytes);
+        if pkts > 2 * ACE_MASK + 1 && acked.is_counted {
+            if bytes_of(pkts) <= ce_bytes {
+                return largest;
+            }
+            let estimate = ce_bytes.div_ceil(u64::from(acked.mss_bytes)) as u32;
+            return largest.min(delta + (estimate & !ACE_MASK));
+        }
+        if ce_bytes > bytes_of(delta) {
             return largest;
         }
-        let estimate = ce_bytes.div_ceil(u64::from(acked.mss_bytes)) as u32;
-        return largest.min(delta + (estimate & !ACE_MASK));
+        if ce_bytes < bytes_of(largest) / 2 {
+            return delta;
+        }
+        largest
     }
-    if ce_bytes > bytes_of(delta) {
-        return largest;
-    }
-    if ce_bytes < bytes_of(largest) / 2 {
-        return delta;
-    }
-    largest
 }

@@ -1,4 +1,4 @@
-//! Accurate ECN (RFC 9768) as in Linux 6.18: the handshake, the counter of marked packets in the
+//! Accurate ECN (RFC 9768) as in Linux 7.0: the handshake, the counter of marked packets in the
 //! ACE field, the option with byte counters, and what both ends do if the path changes them.
 
 pub mod codes;
@@ -10,7 +10,7 @@ use super::ack_info::AckInfo;
 use super::rules::OptionUse;
 use super::state::{Carried, EcnFlags};
 use super::{ca, Socket};
-use crate::net::packet::{ecn as bits, flags, Headers, Packet, ACCURATE_ECN_OPTION};
+use crate::net::packet::{about, ecn as bits, flags, Headers, Packet, Sacks, ACCURATE_ECN_OPTION};
 use crate::net::Net;
 use crate::scenario::EcnMode;
 use codes::{ace_of, set_ace, Mode};
@@ -122,7 +122,7 @@ impl Socket {
             return;
         };
         let ace = ace_of(p);
-        accurate.is_deaf = codes::is_cleared(ace);
+        accurate.is_deaf |= codes::is_cleared(ace);
         accurate.completes = p.payload_bytes == 0;
         if accurate.completes {
             let marked_pkts = accurate.take_syn_echo(ace, sent);
@@ -130,9 +130,20 @@ impl Socket {
         }
     }
 
-    /// Makes the ACK of a repeated SYN-ACK return its ECN field, as the first ACK did.
-    pub(super) fn echo_syn_ack_again(&mut self) {
+    /// Makes the SYN-ACK that answers a repeated SYN return that SYN's ECN field. A SYN that no
+    /// longer asks for Accurate ECN is treated as if its field had been cleared
+    /// (tcp_check_req, Linux 7.0).
+    pub(super) fn syn_arrived_again(&mut self, p: &Packet) {
         if let Some(accurate) = self.accurate() {
+            accurate.syn_ecn = p.ecn;
+            accurate.is_deaf |= codes::is_cleared(ace_of(p));
+        }
+    }
+
+    /// Makes the ACK of a repeated SYN-ACK return its ECN field, as the first ACK did for the first.
+    pub(super) fn echo_syn_ack_again(&mut self, p: &Packet) {
+        if let Some(accurate) = self.accurate() {
+            accurate.syn_ecn = p.ecn;
             accurate.echoes_syn = true;
         }
     }
@@ -145,6 +156,26 @@ impl Socket {
             self.conn.header_bytes += FULL_BYTES;
             self.resize_segments();
         }
+    }
+
+    /// The counters that TCP_INFO has.
+    pub(super) fn ecn_info(&self) -> impl Iterator<Item = (&'static str, i64)> {
+        let accurate = self.carried.as_ref().and_then(|c| c.accurate.as_ref());
+        let info = accurate.map(|accurate| {
+            let [received_e1, received_ce, received_e0] = accurate.received.bytes.counted();
+            let [delivered_e1, delivered_ce, delivered_e0] = accurate.delivered.bytes.counted();
+            [
+                ("tcpi_received_ce", accurate.received.ce_pkts()),
+                ("tcpi_received_e1_bytes", received_e1),
+                ("tcpi_received_ce_bytes", received_ce),
+                ("tcpi_received_e0_bytes", received_e0),
+                ("tcpi_delivered_e1_bytes", delivered_e1),
+                ("tcpi_delivered_ce_bytes", delivered_ce),
+                ("tcpi_delivered_e0_bytes", delivered_e0),
+            ]
+        });
+        let all = info.into_iter().flatten();
+        all.map(|(name, count)| (name, i64::from(count)))
     }
 
     /// Counts an arriving packet and reads its option.
@@ -175,7 +206,11 @@ impl Socket {
                 self.receiver.requested_quick_acks = super::ecn::QUICK_ACKS;
             }
         }
+        let repeats = end <= self.receiver.rcv_nxt;
         self.accurate().is_some_and(|accurate| {
+            // The peer has not received the D-SACK of the same data, so the option with it may be
+            // what the path drops (tcp_rcv_spurious_retrans, Linux 7.0).
+            accurate.option_is_lost |= repeats && accurate.dsack_start == Some(p.seq);
             std::mem::take(&mut accurate.changed) || accurate.pending >= MOST_PENDING
         })
     }
@@ -195,11 +230,11 @@ impl Socket {
         };
         // An ACK that shows no progress may be older than one that has arrived before it.
         let is_news = advances || p.ts_val_ms > accurate.last_ts_ms;
+        accurate.last_ts_ms = accurate.last_ts_ms.max(p.ts_val_ms);
         let option = std::mem::take(&mut accurate.arrived);
         if !is_news || accurate.is_deaf || accurate.completes {
             return 0;
         }
-        accurate.last_ts_ms = accurate.last_ts_ms.max(p.ts_val_ms);
         let ce_bytes = option
             .filter(|_| accurate.peer_option == PeerOption::Seen)
             .and_then(|counters| accurate.delivered.take_option(counters));
@@ -213,7 +248,7 @@ impl Socket {
     pub(super) fn attach_accurate(
         &mut self,
         net: &Net,
-        packet: &mut Packet,
+        (packet, sacks): (&mut Packet, &Sacks),
         headers: &mut Headers,
     ) {
         let is_syn = packet.flags & flags::SYN != 0;
@@ -225,13 +260,17 @@ impl Socket {
         };
         let timestamp_bytes = self.timestamp_bytes();
         let most_bytes = self.largest_packet_bytes(net);
+        let is_over = self.fin_acked() && self.fin_arrived();
         let Some(accurate) = self.accurate() else {
             return;
         };
         if !is_syn {
             let is_capable = !accurate.is_deaf && !accurate.is_bleached;
             packet.ecn = if is_capable { ect } else { bits::NOT_ECT };
-            if std::mem::take(&mut accurate.echoes_syn) {
+            if is_over {
+                // TIME-WAIT keeps no counter (tcp_timewait_state_process).
+                set_ace(packet, 0);
+            } else if std::mem::take(&mut accurate.echoes_syn) {
                 set_ace(packet, codes::echo_of(accurate.syn_ecn));
             } else {
                 set_ace(packet, accurate.received.ace());
@@ -269,6 +308,8 @@ impl Socket {
         headers.tcp = option::Carried::new(counters, &fitted).encoded();
         accurate.least_fields = 0;
         accurate.option_sent_ns = net.now_ns;
+        let dsack_start = packet.ack.saturating_add_signed(sacks[0].start.into());
+        accurate.dsack_start = packet.is(about::DSACK).then_some(dsack_start);
         if !is_syn {
             accurate.demand = accurate.demand.saturating_sub(1);
         }
@@ -280,7 +321,7 @@ impl Socket {
             return false;
         };
         let rules = &self.options.rules;
-        if accurate.peer_option != PeerOption::Seen {
+        if accurate.peer_option != PeerOption::Seen || accurate.option_is_lost {
             return false;
         }
         match rules.ecn_option {

@@ -101,6 +101,22 @@ impl Carried {
         }
     }
 
+    /// An option with the counters E1B, CEB and E0B up to the first that is missing, in a packet
+    /// whose size does not matter.
+    pub fn with(counters: [Option<u32>; 3]) -> Carried {
+        let [e1b, ceb, e0b] = counters.map(Option::unwrap_or_default);
+        let fields = counters
+            .iter()
+            .take_while(|counter| counter.is_some())
+            .count();
+        Carried {
+            counters: ByteCounters { e1b, ceb, e0b },
+            fields: fields as u8,
+            bytes: 0,
+            stripped: false,
+        }
+    }
+
     /// The option of a packet.
     pub fn of(packet: &Packet, headers: &Headers) -> Option<Carried> {
         (packet.tcp_header() == ACCURATE_ECN_OPTION).then(|| {

@@ -49,6 +49,10 @@ pub struct AccurateEcn {
     /// Counters that the next option needs.
     pub(super) least_fields: u32,
     pub(super) option_sent_ns: u64,
+    /// First byte of the D-SACK in the latest packet with the option.
+    pub(super) dsack_start: Option<u64>,
+    /// The path loses packets with the option, so none carries it.
+    pub(super) option_is_lost: bool,
     /// Timestamp of the latest packet with feedback.
     pub(super) last_ts_ms: u32,
 }

@@ -258,7 +258,11 @@ impl Receiver {
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
-        if seq >= self.right_edge {
+        // Linux accepts a FIN without data even if the window is closed, and acknowledges it
+        // immediately, so that the peer does not send it again and again.
+        let is_bare_fin = len == 1 && self.ends_at(end) && self.is_linux_6();
+        let fits_nowhere = is_bare_fin && seq == self.rcv_nxt && seq >= self.right_edge;
+        if seq >= self.right_edge && !fits_nowhere {
             // The window is closed, so the segment is dropped (tcp_data_queue).
             self.enter_quick_ack();
             return (0, AckPlan::Now);
@@ -296,7 +300,23 @@ impl Receiver {
                 }
             }
         }
+        if self.ends_at(self.rcv_nxt) {
+            // The application is expected to close its end, and that FIN can carry the ACK
+            // (tcp_fin). An application that reads everything immediately is assumed to do so.
+            self.pingpong = true;
+        }
+        if fits_nowhere {
+            return (self.rcv_nxt - before, AckPlan::Now);
+        }
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
+    }
+
+    /// Whether the peer's FIN is the last sequence number before `end`, and the application still
+    /// has to read up to it.
+    fn ends_at(&self, end: u64) -> bool {
+        self.reader
+            .as_deref()
+            .is_some_and(|reader| reader.fin_end == end)
     }
 
     #[inline(never)]
@@ -387,9 +407,22 @@ impl Receiver {
     #[inline(never)]
     fn join_in_order_ranges(&mut self) {
         let mut taken = 0;
+        let arrived = self.rcv_nxt;
         for range in &self.out_of_order {
             if range.0 > self.rcv_nxt {
                 break;
+            }
+            if range.0 < arrived && self.is_linux_6() {
+                // The segment repeats a part of this range (tcp_ofo_queue). Only what meets the
+                // part that is already known extends it (tcp_dsack_extend).
+                let twice = (range.0, range.1.min(arrived));
+                self.dsack = Some(match self.dsack {
+                    Some(known) if meets(known, twice) => {
+                        (known.0.min(twice.0), known.1.max(twice.1))
+                    }
+                    Some(known) => known,
+                    None => twice,
+                });
             }
             self.rcv_nxt = self.rcv_nxt.max(range.1);
             taken += 1;

@@ -35,6 +35,17 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(first_window);
     }
 
+    /// Limits the receiver to what both ends of the connection support. Its own segments have at
+    /// most `mss` bytes. Without window scaling the window is a number of 16 bits.
+    pub fn agree(&mut self, mss: u32, options: &SocketOptions) {
+        (self.sack, self.timestamps, self.mss) = (options.sack, options.timestamps, mss);
+        if !options.rules.window_scaling {
+            self.scale = 0;
+            self.window_clamp = self.window_clamp.min(0xffff);
+            self.window_threshold = self.window_threshold.min(self.window_clamp);
+        }
+    }
+
     /// Starts right-sizing of the receive buffer when the connection opens (tcp_init_buffer_space).
     /// linux-2.6 starts it with the first data.
     pub fn start_right_sizing(&mut self, now_ns: u64) {

@@ -4,12 +4,33 @@
 
 use super::{kind, MayRetransmit};
 use crate::host::tcp::ack_info::AckInfo;
-use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::host::tcp::scoreboard::{Segment, LOST, RETRANS, SACKED};
 use crate::host::tcp::state::EcnFlags;
-use crate::host::tcp::{ca, Pending, Socket};
+use crate::host::tcp::{ca, Pending, Rack, Socket};
 use crate::net::packet::Packet;
 use crate::net::Net;
 use headway_algorithms::CaState;
+
+impl Rack {
+    /// Processes a delivered packet: updates the most recently sent one, and takes the RTT of this
+    /// one (RFC 8985, 6.2 step 2; tcp_rack_advance). Packets are processed in the order of their
+    /// data, so the RTT is that of the last, even if another one was sent later.
+    #[inline]
+    pub(in crate::host::tcp) fn advance(&mut self, segment: &Segment, now_ns: u64, min_us: u32) {
+        let sent_ns = segment.sent_ns;
+        let rtt_us = (now_ns - sent_ns) / 1000;
+        if segment.marks & RETRANS != 0 && rtt_us < u64::from(min_us) {
+            // This ACK may be for the original packet and not for the retransmission.
+            return;
+        }
+        self.advanced = true;
+        self.rtt_us = rtt_us;
+        if (sent_ns, segment.end()) > (self.sent_ns, self.end_seq) {
+            self.sent_ns = sent_ns;
+            self.end_seq = segment.end();
+        }
+    }
+}
 
 impl Socket {
     /// Runs the state machine (tcp_fastretrans_alert of 6.1). Returns which packets may be sent.
@@ -157,30 +178,6 @@ impl Socket {
             if self.board.front().is_some_and(|s| s.marks & LOST == 0) {
                 self.lose(net, first);
             }
-        }
-    }
-
-    /// Updates RACK's RTT and its most recently sent delivered packet (RFC 8985, 6.2 step 2).
-    pub(in crate::host::tcp) fn rack_advance(
-        &mut self,
-        net: &Net,
-        sent_ns: u64,
-        end: u64,
-        retrans: bool,
-    ) {
-        if !self.uses_rack {
-            return;
-        }
-        let rtt_us = (net.now_ns - sent_ns) / 1000;
-        if retrans && rtt_us < u64::from(self.rtt.min_us) {
-            // This ACK may be for the original packet and not for the retransmission.
-            return;
-        }
-        self.rack.advanced = true;
-        self.rack.rtt_us = rtt_us;
-        if (sent_ns, end) > (self.rack.sent_ns, self.rack.end_seq) {
-            self.rack.sent_ns = sent_ns;
-            self.rack.end_seq = end;
         }
     }
 

@@ -93,6 +93,13 @@ impl SendBuffer {
         }
     }
 
+    /// Sets the size, as SO_SNDBUF does.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.limit_bytes = (2 * bytes).max(MIN_BYTES);
+        self.most_bytes = self.limit_bytes;
+        (self.limits, self.fixed) = (true, true);
+    }
+
     /// Returns the end of the last push that is not after `end`. Forgets the pushes up to `end`,
     /// because all data up to `end` is sent now.
     #[inline(always)]
