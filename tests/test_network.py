@@ -307,7 +307,8 @@ def test_a_row_has_the_same_testbed_as_before_with_reverse_flows_on_its_hosts() 
     )
     config = config_of(made)
     assert config.keys() == {
-        "seed", "forward", "reverse", "extra_delay_ns", "access_rate_bps", "capture"
+        "seed", "forward", "reverse", "extra_delay_ns", "access_delay_ns", "access_rate_bps",
+        "capture",
     }  # fmt: skip
     assert len(config["extra_delay_ns"]) == 1
 

@@ -19,7 +19,7 @@ from headway.validation.random_cases import Case, cases
 from headway.validation.random_compare import Result, _bottleneck, observe, values_of
 from headway.validation.random_paths import KIND, OPTIONS
 from headway.validation.random_report import tables
-from headway.validation.random_runs import KERNEL_RUNS, samples_of
+from headway.validation.random_runs import KERNEL_RUNS, SIM_RUNS, samples_of
 
 
 @pytest.fixture(scope="module")
@@ -242,4 +242,4 @@ def test_the_reverse_link_of_a_dumbbell_is_made_simpler() -> None:
 def test_samples_of_a_star_are_experiments(drawn: list[Case]) -> None:
     stars = (case for case in drawn if "star" in dict(case.settings))
     case = next(stars)
-    assert len({sample.model_dump_json() for sample in samples_of(case.experiment)}) == 5
+    assert len({sample.model_dump_json() for sample in samples_of(case.experiment)}) == SIM_RUNS

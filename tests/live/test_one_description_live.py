@@ -90,7 +90,8 @@ def test_a_testbed_of_an_experiment_has_the_links_of_its_simulation(tmp_path: Pa
         assert link == lowered
     assert config["seed"] == 7
     assert config["access_rate_bps"] == 2_000_000_000
-    assert [host["extra_delay_ns"] for host in config["left"]] == [2_000_000]
+    for side in ("left", "right"):
+        assert [host["extra_delay_ns"] for host in config[side]] == [1_000_000]
     for field, value, told in (
         ("rate", 10, "topology.rate: 10 has no unit; write it as text, rate in bit/s"),
         ("rate", "10", "topology.rate: '10' has no unit; allowed: bit/s"),
@@ -123,5 +124,5 @@ def test_a_testbed_of_a_network_has_the_routes_of_its_simulation(tmp_path: Path)
         assert {name: value for name, value in own["link"].items() if value is not None} == lowered
     pairs = zip(config["left"], config["right"], strict=True)
     assert [(one["route"], other["route"]) for one, other in pairs] == list(made.all_routes())
-    delays_ns = [host["extra_delay_ns"] for host in config["left"]]
-    assert delays_ns == [2_000_000] * 8 + [6_000_000]
+    delays_ns = [host["extra_delay_ns"] for host in (*config["left"], *config["right"])]
+    assert delays_ns == [1_000_000] * 8 + [5_000_000] + [1_000_000] * 9

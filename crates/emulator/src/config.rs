@@ -163,7 +163,8 @@ pub struct Host {
     /// packets to them to this host's device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Ipv4Addr>,
-    /// Delay that is added to each packet from or to this host.
+    /// Delay of the host's own link. A packet from this host waits this long before its first link,
+    /// and a packet to it after its last link.
     #[serde(default)]
     pub extra_delay_ns: u64,
     /// Numbers of the links that packets from this host cross, in order. The packets can reach only

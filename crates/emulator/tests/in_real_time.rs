@@ -564,6 +564,7 @@ fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
         // DRR holds packets until it sends them, as drop-tail does not
         path(1_200_000, 5, &serde_json::json!({"aqm": {"name": "drr"}})),
     ];
+    let mut sent_back_ns = 0;
     let (summary, rows) = through(paths, |left, right| {
         for _ in 0..3 {
             left[0].send(&udp_packet(LEFT, RIGHT, 1500)).unwrap();
@@ -575,10 +576,15 @@ fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
             assert_eq!(right[0].recv(&mut buffer).unwrap(), 1500);
         }
         let back = udp_packet("10.78.0.2", "10.77.0.2", 100);
+        sent_back_ns = headway_emulator::monotonic_ns();
         right[1].send(&back).unwrap();
         assert_eq!(left[1].recv(&mut buffer).unwrap(), 100);
     });
     assert_eq!(summary.unroutable_pkts, 1);
+    // the delay of the sender's own link comes before the route
+    let back = of_link(&rows, 1)[0];
+    assert!(back.arrived_ns >= sent_back_ns + MS);
+    assert_eq!(back.due_ns, back.departed_ns + 10 * MS);
     let (first, second) = (of_link(&rows, 0), of_link(&rows, 2));
     assert_eq!(
         (first.len(), second.len(), of_link(&rows, 1).len()),
@@ -589,7 +595,7 @@ fn a_packet_crosses_the_links_of_its_route_one_after_the_other() {
         assert_eq!(before.due_ns, before.departed_ns + 10 * MS);
         assert_eq!(before.delivered_ns, before.due_ns);
         assert_eq!(after.arrived_ns, before.due_ns);
-        // the host's extra delay counts once, at the end of the route
+        // the delay of the receiver's own link follows the route
         assert_eq!(after.due_ns, after.departed_ns + 6 * MS);
         assert!(after.delivered_ns >= after.due_ns);
     }

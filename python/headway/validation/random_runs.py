@@ -19,7 +19,7 @@ from pathlib import Path
 from headway.backends import Backend
 from headway.backends.repeating import NOTE, Repeating
 from headway.errors import HeadwayError
-from headway.experiment import Experiment
+from headway.experiment import Experiment, Flow
 from headway.files import save_error
 from headway.interrupts import delay_interrupts
 from headway.sweep import Progress
@@ -29,12 +29,13 @@ from headway.validation import random_paths
 from headway.validation.random_cases import Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
-KERNEL_RUNS, NOISY_RUNS = 3, 5
+KERNEL_RUNS, NOISY_RUNS = 3, 15
 """KERNEL_RUNS: number of kernel runs of a case whose first kernel run is not close to the
 simulator, and of every case of the kind "paths", where the kernel's own spread is a yardstick.
 NOISY_RUNS: their number if the backends then differ and the kernel runs also differ from each
-other."""
-SIM_RUNS = 5
+other. With five, one case in six would lie outside of their range by chance: the median of as many
+simulator runs with the same distribution."""
+SIM_RUNS = 15
 """Simulator runs of a case. They differ in when the flows start relative to the hosts' clocks, and
 in the lateness of each flow."""
 GROUP = 24
@@ -47,12 +48,14 @@ _CLOCK_STEP_NS = 50_570_000
 of 4 ms, those of 0.25 to 2 s at every eighth and longer ones at every 64th tick; its timestamps
 count milliseconds. A run on the kernel starts at any time between ticks."""
 _TICK_NS, _TICKS_NS = 4_000_000, 256_000_000
-_LATEST_NS = 300_000
-"""On the kernel, a flow's first packet leaves its host up to this late. The delay decides which of
-several flows' packets enters a queue first."""
+_LATE_NS = (150_000, 450_000)
+_LATE_CALL_NS = 120_000
+"""On the kernel, a TCP flow's first packet leaves its host this long after the flow's start (least
+and most), and a call's first packet this long. Measured with several flows. The delays decide which
+of several flows' packets enters a queue first."""
 _LATE_STEP = 0.37
-"""Step by which the simulated lateness of flows, and of runs, changes, as a share of the largest
-lateness."""
+"""Step by which the simulated lateness of flows, and of runs, changes, as a share of the difference
+between most and least."""
 
 Check = Callable[[Experiment], object]
 """A function that raises HeadwayError for an experiment that a backend cannot run."""
@@ -260,19 +263,26 @@ def _rate(case: Case) -> int:
 
 
 def samples_of(experiment: Experiment) -> list[Experiment]:
-    """The experiment, and copies that start slightly later."""
+    """Copies of the experiment whose flows start slightly later, as on the kernel."""
+    least_ns, most_ns = _LATE_NS
     starts_ns = experiment.start_times_ns()
 
     varies = any(link.vary is not None for hop in experiment.topology.links() for link in hop)
     # changes of links have fixed times, so that flows may start later by less than a tick only
     cycle_ns = _TICK_NS if varies else _TICKS_NS
 
+    def late_ns(sample: int, index: int, flow: Flow) -> int:
+        if flow.control is None:
+            return _LATE_CALL_NS
+        share = sample * (index + 1) * _LATE_STEP % 1
+        return least_ns + round(share * (most_ns - least_ns))
+
     def later(sample: int) -> Experiment:
         by_ns = sample * _CLOCK_STEP_NS % cycle_ns
         flows = tuple(
             flow.model_copy(
                 update={
-                    "start": start_ns + by_ns + round(sample * index * _LATE_STEP % 1 * _LATEST_NS),
+                    "start": start_ns + by_ns + late_ns(sample, index, flow),
                     "stop": None if flow.stop is None else flow.stop + by_ns,
                 }
             )

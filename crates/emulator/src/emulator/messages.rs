@@ -31,11 +31,8 @@ impl Emulator {
         let (from, to) = (slot.to, slot.from);
         let way_back = self.devices[from].route.len();
         let crossed = way_back.saturating_sub(slot.crossed - 1);
-        // the sender's extra delay belongs to its access link, which the packet crossed, too
-        let sender = self.destinations.get(&header.source.to_bits());
-        let extra_delay_ns = 2 * sender.map_or(0, |sender| sender.extra_delay_ns);
         self.sequence += 1;
-        let due_ns = now_ns + extra_delay_ns;
+        let due_ns = now_ns + self.devices[to].extra_delay_ns;
         self.slots[message] = Slot {
             bytes,
             row: Row {
@@ -46,7 +43,6 @@ impl Emulator {
             from,
             crossed,
             to,
-            extra_delay_ns,
             is_direct: crossed == way_back,
             ..Slot::default()
         };

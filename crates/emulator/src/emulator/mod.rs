@@ -54,11 +54,7 @@ struct Device {
     program_late_ns: Option<u64>,
     /// The host's access link, if the host has one.
     access: Option<Wire>,
-}
-
-#[derive(Clone, Copy)]
-struct Destination {
-    device: usize,
+    /// Delay of the host's own link.
     extra_delay_ns: u64,
 }
 
@@ -67,7 +63,8 @@ pub struct Emulator {
     config: Config,
     directions: Vec<Direction>,
     devices: Vec<Device>,
-    destinations: HashMap<u32, Destination>,
+    /// The device that leads to each address.
+    destinations: HashMap<u32, usize>,
     epoll: OwnedFd,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -148,13 +145,10 @@ impl Emulator {
                     access: config
                         .access_rate_bps
                         .map(|rate_bps| Wire::new(rate_bps, 0)),
-                });
-                let destination = Destination {
-                    device: number,
                     extra_delay_ns: host.extra_delay_ns,
-                };
+                });
                 for address in host.addresses() {
-                    destinations.insert(address.to_bits(), destination);
+                    destinations.insert(address.to_bits(), number);
                 }
             }
         }
@@ -265,6 +259,10 @@ impl Emulator {
                 self.summary.spin_ns += spun_ns;
             }
             self.begin_anew();
+            if !events.is_empty() {
+                // packets whose delay before the first link has passed come before those read now
+                self.deliver_due();
+            }
             for event in &events {
                 self.read(event.data.u64() as usize);
             }

@@ -4,7 +4,6 @@
 //! destination's device after the last one. It logs what happened at each link.
 
 use std::cmp::Reverse;
-use std::net::Ipv4Addr;
 
 use headway_sim::net::link::Drop;
 use headway_sim::scenario::EcnPath;
@@ -12,7 +11,7 @@ use headway_wire::Ecn;
 use rustix::event::epoll;
 
 use super::slot::Slot;
-use super::{Destination, Emulator};
+use super::Emulator;
 use crate::clock;
 use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
@@ -58,10 +57,22 @@ impl Emulator {
     /// Takes a packet that is due to the next link of its route, or to its destination.
     fn arrive(&mut self, number: usize, now_ns: u64) {
         let slot = &self.slots[number];
-        if slot.crossed < self.devices[slot.from].route.len() {
+        if slot.crossed == 0 {
+            self.set_out(number);
+        } else if slot.crossed < self.devices[slot.from].route.len() {
             self.forward(number, now_ns);
         } else {
             self.deliver(number, now_ns);
+        }
+    }
+
+    /// Offers a packet that has crossed its host's own link to the first link of its route.
+    fn set_out(&mut self, number: usize) {
+        let slot = &self.slots[number];
+        let at_ns = slot.row.due_ns;
+        let header = Header::parse(&slot.bytes).expect("parsed when the packet was read");
+        if !self.enter(number, &header, at_ns) {
+            self.free.push(number);
         }
     }
 
@@ -214,16 +225,16 @@ impl Emulator {
             return false;
         };
         let (side, peer) = (self.devices[number].side, self.devices[number].peer);
-        let find = |address: Ipv4Addr| self.destinations.get(&address.to_bits()).copied();
-        let is_reached = |to: &Destination| {
-            self.devices[to.device].side != side && peer.is_none_or(|peer| peer == to.device)
-        };
-        let Some(to) = find(header.destination).filter(is_reached) else {
+        let to = self
+            .destinations
+            .get(&header.destination.to_bits())
+            .copied();
+        let is_reached =
+            |to: &usize| self.devices[*to].side != side && peer.is_none_or(|peer| peer == *to);
+        let Some(to) = to.filter(is_reached) else {
             self.summary.unroutable_pkts += 1;
             return false;
         };
-        let extra_delay_ns =
-            to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
         let now_ns = at_ns.unwrap_or_else(|| self.sent_ns(number, &header));
         let ip_bytes = self.slots[slot_number].bytes.len() as u32;
@@ -235,15 +246,21 @@ impl Emulator {
         let slot = &mut self.slots[slot_number];
         slot.from = number;
         slot.crossed = 0;
-        slot.to = to.device;
-        slot.extra_delay_ns = extra_delay_ns;
+        slot.to = to;
         slot.wakes = !header.is_ack;
         (slot.is_damaged, slot.is_direct) = (false, false);
         slot.row.packet = self.sequence as u32;
         if let Some(tap) = &mut self.tap {
             tap.at_host(side, clock::monotonic_ns(), &slot.bytes);
         }
-        self.enter(slot_number, &header, now_ns)
+        let delay_ns = self.devices[number].extra_delay_ns;
+        if delay_ns == 0 {
+            return self.enter(slot_number, &header, now_ns);
+        }
+        slot.row.due_ns = now_ns + delay_ns;
+        self.due
+            .push(Reverse((now_ns + delay_ns, self.sequence, slot_number)));
+        true
     }
 
     /// Offers a packet to the next link of its route as of the time `at_ns`. Returns whether the
@@ -364,7 +381,11 @@ impl Emulator {
         }
         slot.row.departed_ns = carried.depart_ns;
         let is_last = slot.crossed == self.devices[slot.from].route.len();
-        let extra_delay_ns = if is_last { slot.extra_delay_ns } else { 0 };
+        let extra_delay_ns = if is_last {
+            self.devices[slot.to].extra_delay_ns
+        } else {
+            0
+        };
         slot.row.due_ns = carried.due_ns + extra_delay_ns;
         let sequence = u64::from(slot.row.packet);
         self.due
@@ -412,7 +433,7 @@ impl Emulator {
     /// Logs the packets that were in flight when the emulator was stopped.
     pub(super) fn abandon(&mut self) {
         while let Some(Reverse((_, _, number))) = self.due.pop() {
-            if let Some(log) = &mut self.log {
+            if let (Some(log), 1..) = (&mut self.log, self.slots[number].crossed) {
                 log.push(&self.slots[number].row);
             }
         }

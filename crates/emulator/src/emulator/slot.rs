@@ -16,7 +16,6 @@ pub(super) struct Slot {
     /// How many links of the route the packet has crossed.
     pub crossed: usize,
     pub to: usize,
-    pub extra_delay_ns: u64,
     /// Whether the link holds the packet (Outcome::Held).
     pub held: bool,
     /// Whether the packet may wake a program: it has data or opens a connection.

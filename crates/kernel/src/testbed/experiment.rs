@@ -20,8 +20,8 @@ pub(super) struct Asked {
     pub(super) flows: Vec<(Routes, u64)>,
     /// Seed of the links' random numbers.
     pub(super) seed: u64,
-    /// Sum of the delays of both access links, in each direction.
-    pub(super) access_ns: u64,
+    /// Delay of each host's access link.
+    pub(super) access_delay_ns: u64,
     /// Rate of each access link.
     pub(super) access_rate_bps: u64,
 }
@@ -55,7 +55,7 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
         links: links.map_err(|e| bad(e.to_string()))?,
         flows: asked.flows,
         seed: asked.seed,
-        access_ns: 2 * topology.access_delay_ns,
+        access_delay_ns: topology.access_delay_ns,
         access_rate_bps: topology.access_rate_bps,
     })
 }

@@ -92,6 +92,9 @@ struct ConfigFile {
     /// Extra delay of each host on the left, in the hosts' order; missing values are 0.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
+    /// Delay of the access link of every host.
+    #[serde(default)]
+    access_delay_ns: u64,
     /// Rate of each host's access link. None: hosts have no access links, and their packets reach
     /// the emulated link at once.
     #[serde(default)]
@@ -263,14 +266,12 @@ fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     Ok(settings)
 }
 
-fn hosts_of(second: u8, hosts: u32, extra_delay_ns: &[u64]) -> Vec<Host> {
+fn hosts_of(second: u8, hosts: u32, access_ns: u64, extra_delay_ns: &[u64]) -> Vec<Host> {
     (0..hosts)
         .map(|i| {
             let address = Ipv4Addr::new(10, second, (i / 254) as u8, (i % 254 + 1) as u8);
-            Host::new(
-                address,
-                extra_delay_ns.get(i as usize).copied().unwrap_or(0),
-            )
+            let extra_ns = extra_delay_ns.get(i as usize).copied().unwrap_or(0);
+            Host::new(address, access_ns + extra_ns)
         })
         .collect()
 }
@@ -282,7 +283,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
             serde_json::from_slice(&text).map_err(|e| bad(format!("{}: {e}", file.display())))?
         }
         None => match &links.experiment {
-            Some(file) => from_experiment(file, links, hosts)?,
+            Some(file) => from_experiment(file, links)?,
             None => from_options(links)?,
         },
     };
@@ -303,8 +304,9 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
             "extra_delay_ns has {n} values for {hosts} hosts"
         )));
     }
-    let mut left = hosts_of(77, hosts, &file.extra_delay_ns);
-    let mut right = hosts_of(78, hosts, &[]);
+    let access_ns = file.access_delay_ns;
+    let mut left = hosts_of(77, hosts, access_ns, &file.extra_delay_ns);
+    let mut right = hosts_of(78, hosts, access_ns, &[]);
     set_routes(&file, &mut left, &mut right)?;
     let mut config = Config::new(file.forward.link, file.reverse.link, left, right);
     config.forward.vary = file.forward.vary;
@@ -368,11 +370,7 @@ fn set_routes(file: &ConfigFile, left: &mut [Host], right: &mut [Host]) -> Resul
     Ok(())
 }
 
-fn from_experiment(
-    file: &std::path::Path,
-    links: &LinkOptions,
-    hosts: u32,
-) -> Result<ConfigFile, Failure> {
+fn from_experiment(file: &std::path::Path, links: &LinkOptions) -> Result<ConfigFile, Failure> {
     let asked = experiment::read(file)?;
     let mut paths = asked.links.into_iter().map(|link| Path {
         link,
@@ -382,11 +380,8 @@ fn from_experiment(
     let (Some(forward), Some(reverse)) = (paths.next(), paths.next()) else {
         return Err(bad(format!("{}: topology: has no links", file.display())));
     };
-    let mut extra_delay_ns = vec![asked.access_ns; hosts as usize];
+    let mut extra_delay_ns = vec![];
     let mut routes = vec![];
-    if !asked.flows.is_empty() {
-        extra_delay_ns.clear();
-    }
     for (own, delay_ns) in &asked.flows {
         // a testbed has at most 256 links
         let numbers = |links: &[u32]| links.iter().map(|&link| link as u8).collect();
@@ -394,7 +389,7 @@ fn from_experiment(
             there: numbers(&own.there),
             back: numbers(&own.back),
         });
-        extra_delay_ns.push(asked.access_ns + delay_ns);
+        extra_delay_ns.push(*delay_ns);
     }
     Ok(ConfigFile {
         seed: Some(asked.seed),
@@ -403,6 +398,7 @@ fn from_experiment(
         further: paths.collect(),
         routes,
         extra_delay_ns,
+        access_delay_ns: asked.access_delay_ns,
         access_rate_bps: Some(asked.access_rate_bps),
         ..from_options(&LinkOptions {
             capture: links.capture.clone(),
@@ -500,6 +496,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         further: vec![],
         routes: vec![],
         extra_delay_ns: vec![],
+        access_delay_ns: 0,
         access_rate_bps: None,
         capture: links.capture.as_ref().map(|file| Capture {
             file: file.clone(),

@@ -336,15 +336,18 @@ class PacketLog:
         ports, firsts = np.unique(rows["destination_port"], return_index=True)
         return dict(zip(ports.tolist(), rows["delivered_ns"][firsts].tolist(), strict=True))
 
-    def span_ns(self, flow: int) -> tuple[int | None, int | None]:
-        """Times in ns of a flow's first and last packet at its sender's host, in any direction."""
+    def span_ns(self, flow: int, own_link_ns: int) -> tuple[int | None, int | None]:
+        """Times in ns of a flow's first and last packet at its sender's host, in any direction.
+
+        ``own_link_ns`` is the delay of this host's own link.
+        """
         (first, *_), (*_, last) = self.routes[flow]
         own = self.flow == flow
         sent = self.rows[own & ~self.is_back]
         received = self.rows[own & self.is_back]
         times = np.concatenate(
             [
-                sent["arrived_ns"][sent["link"] == first],
+                sent["arrived_ns"][sent["link"] == first] - own_link_ns,
                 received["delivered_ns"][
                     (received["link"] == last) & (received["delivered_ns"] > 0)
                 ],

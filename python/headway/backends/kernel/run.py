@@ -351,7 +351,8 @@ class Run:
     def _summary(
         self, index: int, flow: Flow, samples: records.Records, log: records.PacketLog
     ) -> FlowSummary:
-        first_ns, last_ns = log.span_ns(index)
+        own_link_ns = self._experiment.topology.access_delay + flow.delay
+        first_ns, last_ns = log.span_ns(index, own_link_ns)
         name = self._experiment.flow_names()[index]
         if flow.control is None:
             return FlowSummary(

@@ -235,13 +235,12 @@ class Testbed:
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
-        # a packet crosses two access links, the sender's and the receiver's
-        access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
             "seed": experiment.seed,
             **_link_fields(experiment),
-            "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
+            "extra_delay_ns": [side.delay_ns for side in self._sides],
+            "access_delay_ns": experiment.topology.access_delay,
             "access_rate_bps": experiment.topology.access_rate,
             "capture": capture
             and {
