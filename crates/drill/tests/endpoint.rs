@@ -150,3 +150,21 @@ fn accurate_ecn_counts_marked_packets_and_their_bytes() {
 ",
     ));
 }
+
+#[test]
+fn no_more_packets_are_retransmitted_than_are_lost() {
+    // The timeout is spurious, because a packet that was not retransmitted has arrived, so the
+    // first packet is no longer lost (F-RTO). Its retransmission is in flight when RACK marks the
+    // second one, which therefore waits.
+    passes(&opened(
+        "
++0   write(4, ..., 4000) = 4000
++0   > P. 1:4001(4000) ack 1
++0~+.3 > P. 3001:4001(1000) ack 1
++0~+.5 > . 1:1001(1000) ack 1
++.02 < . 1:1(0) ack 1 win 1000 <sack 2001:3001,nop,nop>
++.15 < . 1:1(0) ack 1001 win 1000 <sack 2001:3001,nop,nop>
++0   > . 1001:2001(1000) ack 1
+",
+    ));
+}

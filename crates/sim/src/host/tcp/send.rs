@@ -424,10 +424,16 @@ impl Socket {
     }
 
     /// Retransmits lost segments within cwnd. linux-2.6 also retransmits segments below the highest
-    /// SACK in Recovery if no new data can be sent (tcp_xmit_retransmit_queue).
+    /// SACK in Recovery if no new data can be sent (tcp_xmit_retransmit_queue). linux-6 stops when
+    /// as many packets are retransmitted as are lost, even if they are not the same ones, as after
+    /// a timeout that F-RTO has undone.
     pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
         let by_segment = self.paces_segments;
+        let counts = !self.profile.counts_acks;
         while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
+            if counts && self.board.retrans_out >= self.board.lost_out {
+                break;
+            }
             let Some(number) = self.board.next_to_retransmit() else {
                 break;
             };
