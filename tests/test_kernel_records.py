@@ -126,7 +126,9 @@ def test_a_flow_lasts_from_its_first_to_its_last_packet_at_the_sender(
     log: records.PacketLog,
 ) -> None:
     # the packet from port 9 belongs to no flow
-    assert log.span_ns(0) == (10 * MS, 71 * MS)
+    assert log.span_ns(0, 0) == (10 * MS, 71 * MS)
+    # the first packet left its host before the delay of the host's own link
+    assert log.span_ns(0, 3 * MS) == (7 * MS, 71 * MS)
 
 
 def test_a_packet_of_a_network_has_a_row_for_each_link_of_its_route(tmp_path: Path) -> None:
@@ -155,8 +157,8 @@ def test_a_packet_of_a_network_has_a_row_for_each_link_of_its_route(tmp_path: Pa
     routes = [((2, 4), (1,)), ((2,), (3,))]
     log = records.PacketLog.load(path, [20_001, 20_002], START_NS, 1000 * MS, routes)
     assert log.flow.tolist() == [0, 0, 0, 1, 1, -1]
-    assert log.span_ns(0) == (10 * MS, 16 * MS)
-    assert log.span_ns(1) == (20 * MS, 24 * MS)
+    assert log.span_ns(0, 0) == (10 * MS, 16 * MS)
+    assert log.span_ns(1, 0) == (20 * MS, 24 * MS)
     assert log.first_arrivals_ns(0) == {40_000: START_NS + 16 * MS}
     # the packet that two links marked counts once
     assert (log.marks(0), log.marks(0, is_back=True)) == (1, 0)

@@ -168,3 +168,24 @@ fn no_more_packets_are_retransmitted_than_are_lost() {
 ",
     ));
 }
+
+#[test]
+fn a_segment_that_sends_the_held_ack_is_not_held_back_itself() {
+    use std::fmt::Write as _;
+    let mut script = String::new();
+    // as many ACKs as quick acknowledgement allows, and three duplicates
+    for start in (1001..21_001).step_by(1000) {
+        let end = start + 1000;
+        writeln!(script, "+.001 < . {start}:{end}(1000) ack 1 win 1000").unwrap();
+        writeln!(script, "+0    > . 1:1(0) ack 1 <nop,nop,sack 1001:{end}>").unwrap();
+    }
+    passes(&opened(&format!(
+        "{script}
++.01  < . 30001:31001(1000) ack 1 win 1000
++0    < . 40001:41001(1000) ack 1 win 1000
++0    > . 1:1(0) ack 1 <nop,nop,sack 30001:31001 1001:21001>
++.1   < . 50001:51001(1000) ack 1 win 1000
++.001 > . 1:1(0) ack 1 <nop,nop,sack 50001:51001 40001:41001 30001:31001 1001:21001>
+"
+    )));
+}

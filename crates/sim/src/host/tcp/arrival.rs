@@ -76,6 +76,7 @@ impl Socket {
         if is_acked {
             self.send_ack(net);
         }
+        let counted = self.receiver.counted_acks();
         let mut at_once = self.ecn.any() && self.on_ecn_data(net, p);
         let had_ended = self.fin_arrived();
         let (bytes, plan) = self.receiver.on_segment(
@@ -97,7 +98,10 @@ impl Socket {
         // sends no more data that could carry the ACK (tcp_fin).
         at_once |= self.fin_sent && !had_ended && self.fin_arrived();
         match plan {
-            _ if is_acked => self.receiver.ack_scheduled = false,
+            _ if is_acked => {
+                self.receiver.ack_scheduled = false;
+                self.receiver.count_acks(counted);
+            }
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
             AckPlan::AfterReading => self.receiver.ack_after_read = true,

@@ -9,6 +9,10 @@ const MS: u64 = 1_000_000;
 const DELACK_MAX_NS: u64 = 200 * MS;
 /// TCP_MAX_QUICKACKS.
 const MAX_QUICK_ACKS: u32 = 16;
+/// Longest time by which SACK compression delays an ACK (tcp_comp_sack_delay_ns).
+const COMPRESSION_NS: u64 = MS;
+/// An idle host's timer fires when its slack is over (tcp_comp_sack_slack_ns).
+const COMPRESSION_SLACK_NS: u64 = 100_000;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
 
@@ -91,8 +95,8 @@ impl Receiver {
     }
 
     /// SACK compression of linux-6: after three duplicate ACKs of the same number, further ones are
-    /// delayed by 5 % of the RTT, at most a millisecond. Without SACK the sender has to count them,
-    /// so none is delayed (__tcp_ack_snd_check).
+    /// delayed by 5 % of the RTT, at most a millisecond, and by the slack of the timer. Without SACK
+    /// the sender has to count them, so none is delayed (__tcp_ack_snd_check).
     #[inline(never)]
     pub(super) fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.profile.compresses_sacks || !self.sack || self.dsack.is_some() {
@@ -112,7 +116,19 @@ impl Receiver {
         if srtt_us != 0 && srtt_us < rtt_us {
             rtt_us = srtt_us;
         }
-        AckPlan::CompressUntil(now_ns + MS.min(rtt_us * 1000 / 20))
+        let delay_ns = COMPRESSION_NS.min(rtt_us * 1000 / 20);
+        AckPlan::CompressUntil(now_ns + delay_ns + COMPRESSION_SLACK_NS)
+    }
+
+    /// What SACK compression has counted: the ACK number, duplicate ACKs, and ACKs held back.
+    pub(in crate::host::tcp) fn counted_acks(&self) -> (u64, u32, u32) {
+        (self.compressed_at, self.dup_acks, self.compressed)
+    }
+
+    /// Goes back to an earlier count, because a segment has caused no ACK.
+    #[cold]
+    pub(in crate::host::tcp) fn count_acks(&mut self, counted: (u64, u32, u32)) {
+        (self.compressed_at, self.dup_acks, self.compressed) = counted;
     }
 
     /// Adapts the delay of ACKs to the gaps between arrivals of in-order data.
