@@ -26,12 +26,12 @@ from shown import steps
 from support import ROOT
 
 QUICKER = {
-    "CARGO_PROFILE_RELEASE_LTO": "off",
+    "CARGO_PROFILE_RELEASE_LTO": "thin",
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
     "CARGO_PROFILE_RELEASE_DEBUG": "0",
     "CARGO_TARGET_DIR": str(ROOT / "target"),
 }
-"""Environment variables of the builds. They skip the linker's slowest step, and share built crates
+"""Environment variables of the builds. They shorten the linker's slowest step, and share built crates
 with test_package.py.
 """
 PROGRAM = next(
