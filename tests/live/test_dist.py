@@ -31,8 +31,8 @@ QUICKER = {
     "CARGO_PROFILE_RELEASE_DEBUG": "0",
     "CARGO_TARGET_DIR": str(ROOT / "target"),
 }
-"""Environment variables of the builds. They shorten the linker's slowest step, and share built crates
-with test_package.py.
+"""Environment variables of the builds. They shorten the linker's slowest step, and share built
+crates with test_package.py.
 """
 PROGRAM = next(
     block
