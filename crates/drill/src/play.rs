@@ -386,3 +386,8 @@ pub fn number(text: &str) -> Option<i64> {
         None => text.parse().ok(),
     }
 }
+
+/// What differs if a call has written another value than the script has.
+pub fn difference(own: i64, expected: i64) -> Option<String> {
+    (own != expected).then(|| format!("the value is {own}, the script has {expected}"))
+}

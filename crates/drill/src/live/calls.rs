@@ -1,11 +1,10 @@
-//! The calls of a script as calls of the kernel. The list is that of the simulated host, so that a
-//! script is applicable to both or to none of them.
+//! The calls of a script as calls of the kernel.
 
 use super::network::{LISTENER_PORT, OWN, PEER, PEER_PORT};
 use super::process::{Effect, Job, Process};
-use crate::play::number;
+use crate::play::{difference, number};
 use crate::script::Call;
-use crate::verdict::{not_applicable, Stop};
+use crate::verdict::Stop;
 use libc::c_int;
 use std::net::Ipv4Addr;
 
@@ -35,11 +34,9 @@ const OPTIONS: [(&str, c_int, c_int); 13] = [
 
 /// The work of a call.
 pub(super) fn job(call: &Call, process: &mut Process) -> Result<(Job, Effect), Stop> {
-    let arg = |at: usize| call.args.get(at).map_or("", String::as_str);
-    let unknown = || {
-        let args = call.args.join(", ");
-        not_applicable(format!("the call {}({args})", call.name))
-    };
+    let arg = |at| call.arg(at);
+    let unknown = || call.not_played();
+    call.check_buffer()?;
     let script_file = number(arg(0)).unwrap_or(-1);
     let file = process.file(script_file).unwrap_or(-1);
     let bytes = || {
@@ -174,7 +171,10 @@ pub(super) fn job(call: &Call, process: &mut Process) -> Result<(Job, Effect), S
                 let to = (&raw mut value).cast();
                 // SAFETY: the kernel writes at most `len` bytes.
                 let status = unsafe { libc::getsockopt(file, level, name, to, &raw mut len) };
-                (i64::from(status), difference(expected, i64::from(value)))
+                (
+                    i64::from(status),
+                    expected.and_then(|expected| difference(i64::from(value), expected)),
+                )
             }))
         }
         "ioctl" if arg(1) == "SIOCINQ" => {
@@ -183,16 +183,14 @@ pub(super) fn job(call: &Call, process: &mut Process) -> Result<(Job, Effect), S
                 let mut value: c_int = 0;
                 // SAFETY: the kernel writes an int.
                 let status = unsafe { libc::ioctl(file, libc::FIONREAD, &raw mut value) };
-                (i64::from(status), difference(expected, i64::from(value)))
+                (
+                    i64::from(status),
+                    expected.and_then(|expected| difference(i64::from(value), expected)),
+                )
             }))
         }
         _ => Err(unknown()),
     }
-}
-
-fn difference(expected: Option<i64>, own: i64) -> Option<String> {
-    let expected = expected.filter(|expected| *expected != own)?;
-    Some(format!("the value is {own}, the script has {expected}"))
 }
 
 fn option(name: &str) -> Option<(c_int, c_int)> {

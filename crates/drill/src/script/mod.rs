@@ -5,6 +5,8 @@ mod cursor;
 mod packet;
 mod parse;
 
+use crate::verdict::{not_applicable, Stop};
+
 pub use parse::parse;
 
 /// A script.
@@ -99,6 +101,29 @@ pub struct Call {
     pub result: String,
     /// The expected error, such as EAGAIN.
     pub errno: Option<String>,
+}
+
+impl Call {
+    /// An argument as written; empty if there are fewer.
+    pub fn arg(&self, at: usize) -> &str {
+        self.args.get(at).map_or("", String::as_str)
+    }
+
+    /// Says that a stack does not play this call.
+    pub fn not_played(&self) -> Stop {
+        not_applicable(format!("the call {}({})", self.name, self.args.join(", ")))
+    }
+
+    /// Returns [`Stop::NotApplicable`] if the script passes a pointer. Both stacks use buffers of
+    /// their own, as for "...".
+    pub fn check_buffer(&self) -> Result<(), Stop> {
+        let name = self.name.as_str();
+        let has_buffer = ["read", "recv", "recvfrom", "write", "send", "sendto"].contains(&name);
+        if has_buffer && self.arg(1) != "..." {
+            return Err(self.not_played());
+        }
+        Ok(())
+    }
 }
 
 /// A TCP segment as a script writes it. Numbers are relative: each end's SYN has number 0, unless

@@ -3,7 +3,7 @@
 use super::files::Kind;
 use super::waiting::{Poll, Waiting};
 use super::Simulated;
-use crate::play::number;
+use crate::play::{difference, number};
 use crate::script::Call;
 use crate::stack::{Returned, Stack};
 use crate::verdict::{not_applicable, Stop};
@@ -40,16 +40,10 @@ impl Simulated {
 
     /// Begins a call.
     pub(super) fn begin_call(&mut self, call: &Call) -> Result<()> {
-        let arg = |at: usize| call.args.get(at).map_or("", String::as_str);
-        let unknown = || {
-            let args = call.args.join(", ");
-            not_applicable(format!("the call {}({args})", call.name))
-        };
+        let arg = |at| call.arg(at);
+        let unknown = || call.not_played();
+        call.check_buffer()?;
         let file = number(arg(0)).unwrap_or(-1);
-        let has_buffer = ["read", "recv", "recvfrom", "write", "send", "sendto"];
-        if has_buffer.contains(&call.name.as_str()) && arg(1) != "..." {
-            return Err(unknown());
-        }
         match call.name.as_str() {
             "socket" => {
                 if !arg(1).contains("SOCK_STREAM") {
@@ -326,8 +320,7 @@ impl Simulated {
             "..." => own,
             number_of => number(number_of)?,
         };
-        let difference = format!("the value is {own}, the script has {expected}");
-        self.returns_as((0, None), (own != expected).then_some(difference));
+        self.returns_as((0, None), difference(own, expected));
         Some(Ok(()))
     }
 

@@ -58,7 +58,7 @@ impl Emulator {
     fn arrive(&mut self, number: usize, now_ns: u64) {
         let slot = &self.slots[number];
         if slot.crossed == 0 {
-            self.set_out(number);
+            self.enter_due(number);
         } else if slot.crossed < self.devices[slot.from].route.len() {
             self.forward(number, now_ns);
         } else {
@@ -66,8 +66,8 @@ impl Emulator {
         }
     }
 
-    /// Offers a packet that has crossed its host's own link to the first link of its route.
-    fn set_out(&mut self, number: usize) {
+    /// Offers a packet to the next link of its route, as of the time at which it is due there.
+    fn enter_due(&mut self, number: usize) {
         let slot = &self.slots[number];
         let at_ns = slot.row.due_ns;
         let header = Header::parse(&slot.bytes).expect("parsed when the packet was read");
@@ -76,7 +76,8 @@ impl Emulator {
         }
     }
 
-    /// Offers a packet to the next link of its route, as of the time at which it is due there.
+    /// Records that a link has delivered a packet to the next link of its route, and offers the
+    /// packet to that link.
     fn forward(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
         let (at_ns, link) = (slot.row.due_ns, usize::from(slot.row.link));
@@ -88,10 +89,7 @@ impl Emulator {
         if let Some(log) = &mut self.log {
             log.push(&slot.row);
         }
-        let header = Header::parse(&slot.bytes).expect("parsed when the packet was read");
-        if !self.enter(number, &header, at_ns) {
-            self.free.push(number);
-        }
+        self.enter_due(number);
     }
 
     fn deliver(&mut self, number: usize, now_ns: u64) {

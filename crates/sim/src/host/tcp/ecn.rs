@@ -99,9 +99,8 @@ impl Socket {
             }
             return;
         }
-        let falls_back = self.retries > u32::from(self.asks_accurate());
-        let falls_back = self.profile.ecn_falls_back && falls_back;
-        if !self.asks_ecn() || falls_back {
+        let repeats = u32::from(self.asks_accurate());
+        if !self.asks_ecn() || self.profile.ecn_falls_back && self.retries > repeats {
             return;
         }
         self.ecn.set(EcnFlags::OK, true);

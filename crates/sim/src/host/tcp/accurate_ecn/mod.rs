@@ -32,6 +32,10 @@ impl Socket {
         self.carried.as_mut().and_then(|c| c.accurate.as_mut())
     }
 
+    fn accurate_state(&self) -> Option<&AccurateEcn> {
+        self.carried.as_ref().and_then(|c| c.accurate.as_ref())
+    }
+
     /// Whether this end asks for Accurate ECN when it opens a connection.
     pub(super) fn asks_accurate(&self) -> bool {
         self.ecn.has(EcnFlags::NEEDS_ACCURATE)
@@ -40,7 +44,7 @@ impl Socket {
 
     /// Whether marks on this end's packets can reach it as feedback, as far as the handshake shows.
     pub(super) fn has_feedback(&self) -> bool {
-        let accurate = self.carried.as_ref().and_then(|c| c.accurate.as_ref());
+        let accurate = self.accurate_state();
         accurate.is_some_and(|a| !a.is_deaf && !a.is_bleached)
     }
 
@@ -109,7 +113,7 @@ impl Socket {
 
     /// Whether the SYN-ACK that is sent now carries the option.
     pub(super) fn syn_ack_has_option(&self) -> bool {
-        let accurate = self.carried.as_ref().and_then(|c| c.accurate.as_ref());
+        let accurate = self.accurate_state();
         self.options.rules.ecn_option != OptionUse::Never
             && accurate.is_some_and(|a| a.syn_acks_sent <= WITH_OPTION)
     }
@@ -140,7 +144,7 @@ impl Socket {
         }
     }
 
-    /// Makes the ACK of a repeated SYN-ACK return its ECN field, as the first ACK did for the first.
+    /// Makes the ACK that answers a repeated SYN-ACK return that SYN-ACK's ECN field.
     pub(super) fn echo_syn_ack_again(&mut self, p: &Packet) {
         if let Some(accurate) = self.accurate() {
             accurate.syn_ecn = p.ecn;
@@ -160,7 +164,7 @@ impl Socket {
 
     /// The counters that TCP_INFO has.
     pub(super) fn ecn_info(&self) -> impl Iterator<Item = (&'static str, i64)> {
-        let accurate = self.carried.as_ref().and_then(|c| c.accurate.as_ref());
+        let accurate = self.accurate_state();
         let info = accurate.map(|accurate| {
             let [received_e1, received_ce, received_e0] = accurate.received.bytes.counted();
             let [delivered_e1, delivered_ce, delivered_e0] = accurate.delivered.bytes.counted();
@@ -317,7 +321,7 @@ impl Socket {
 
     /// Whether the next packet carries the option, if it has room (tcp_established_options).
     fn option_is_due(&self, net: &Net) -> bool {
-        let Some(accurate) = self.carried.as_ref().and_then(|c| c.accurate.as_ref()) else {
+        let Some(accurate) = self.accurate_state() else {
             return false;
         };
         let rules = &self.options.rules;
@@ -343,7 +347,7 @@ impl Socket {
         if is_reserved || !self.option_is_due(net) {
             return 0;
         }
-        let accurate = self.carried.as_ref().and_then(|c| c.accurate.as_ref());
+        let accurate = self.accurate_state();
         let least = accurate.map_or(0, |a| a.least_fields);
         let fitted = fit(self.timestamp_bytes(), n_sack, least);
         fitted.map_or(0, |fitted| fitted.bytes)
