@@ -50,6 +50,10 @@ def experiment(control: str = "xcp_pep", **fields: Any) -> Experiment:
         ),
         ({"flows": ["cubic", "cubic:relay=1"]}, "cubic-1 has a different relay or none"),
         ({"flows": "2xcubic:to_hop=1"}, "cubic-0: with a gateway, flows must cross both hops"),
+        (
+            {"capture": {"link": "forward0"}},
+            "'forward0' is not allowed; with a gateway choose from bottleneck, forward1, reverse1",
+        ),
         ({"flows": ["cubic:relay=1", "voip"]}, "has a different relay or none"),
         (
             {"topology": {"kind": "chain", "hops": [{"forward": link("1 Mbit/s", "1 ms")}] * 3}},

@@ -16,10 +16,12 @@ from support import on_kernel
 from test_gateway_kernel import RTT_MS, experiment, link
 from test_relay import BESIDE_THE_KERNEL
 
-from headway import Experiment, metrics, run
+from headway import Experiment, metrics, packets, run
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.digest import digest_of
 from headway.trace import Trace
+
+SYN_ACK = 0x12
 
 
 def mean_completion_s(trace: Trace, asked: Experiment) -> float:
@@ -127,3 +129,36 @@ def test_clients_behind_the_satellite_are_answered_as_in_the_simulator(
         counters = metrics.router_counters(trace, "pep-monitor")
         assert counters["link"].unique().to_list() == [1]
         assert counters["intervals"][-1] >= 2
+
+
+@on_kernel
+@in_real_time
+def test_a_relay_has_the_socket_options_of_the_flow() -> None:
+    """Test the relay's first receive window, which limits what a server sends first."""
+    hops = [{"forward": link("10 Mbit/s", "5 ms")} for _ in range(2)]
+    flow = {
+        "control": "cubic",
+        "app": {"kind": "vectors", "epochs": [["500 B", "28 kB", "0 s"]]},
+        "initial_rwnd": "9400 B",
+        "relay": {"at_hop": 1},
+    }
+    asked = Experiment.model_validate(
+        {
+            "topology": {"kind": "chain", "hops": hops},
+            "flows": [flow],
+            "duration": "2 s",
+            "capture": {"link": "reverse0", "snaplen": "128 B"},
+        }
+    )
+    windows = [first_window_bytes(trace) for trace in (live(asked), run(asked))]
+    assert windows == [10_136, 10_136]  # seven packets
+
+
+def first_window_bytes(trace: Trace) -> int:
+    """The receive window of the first SYN-ACK in a capture, in bytes."""
+    assert trace.capture is not None
+    for _, _, data in packets.blocks(trace.capture):
+        tcp = data[(data[0] & 0x0F) * 4 :]
+        if tcp[13] & SYN_ACK == SYN_ACK:
+            return int.from_bytes(tcp[14:16], "big")
+    raise AssertionError("the capture has no SYN-ACK")

@@ -82,6 +82,22 @@ def link_numbers(experiment: Experiment) -> tuple[int, int]:
     return (2, 3) if has_gateway(experiment) else (0, 1)
 
 
+def captured_link(experiment: Experiment, link: str) -> str:
+    """The emulator's name of the link whose packets are captured.
+
+    Raises HeadwayError if the capture is of the leg before the testbed's link.
+    """
+    if not has_gateway(experiment) or link in ("bottleneck", "hosts"):
+        return link
+    names = [LINKS[number] for number in link_numbers(experiment)]
+    if link not in names:
+        raise HeadwayError(
+            f"kernel backend: capture.link: {link!r} is not allowed; with a gateway choose from "
+            f"bottleneck, {', '.join(names)}"
+        )
+    return LINKS[names.index(link)]
+
+
 def fields_of_legs(
     experiment: Experiment,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
@@ -143,6 +159,8 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: with a gateway, either all clients or all servers must "
                 "send more than they receive"
             )
+    if experiment.capture is not None:
+        captured_link(experiment, experiment.capture.link)
     ahead = links(experiment)[0]
     every = [link for hop in hops for link in hop]
     if any(link.routers for link in every if link is not ahead):

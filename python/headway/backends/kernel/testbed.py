@@ -245,7 +245,7 @@ class Testbed:
             "capture": capture
             and {
                 "file": str(self._capture),
-                "link": capture.link,
+                "link": gateway.captured_link(self._experiment, capture.link),
                 "snaplen_bytes": capture.snaplen,
             },
         }
@@ -347,9 +347,11 @@ class Testbed:
             settings = _settings(self._experiment, self._sides[0], is_left=openers == "left")
             if settings:
                 self.run_on(gateway.HOST, "sysctl", "-qw", *settings)
-            if attributes := _of_all_routes(self._experiment):
-                parts = [part for pair in attributes.items() for part in pair]
-                self._change_routes(gateway.HOST, parts)
+            # the relay's sockets have the options of the flow's hosts
+            if options := _route_options(self._experiment, self._sides[0]):
+                self._change_routes(gateway.HOST, options)
+            if self._sides[0].packets_apart:
+                self._send_apart(gateway.HOST, gateway.NEAR, gateway.FAR)
         for number, side in enumerate(self._sides, 1):
             options = [*route_options, *_route_options(self._experiment, side)]
             for host in (f"left{number}", f"right{number}"):
@@ -360,9 +362,12 @@ class Testbed:
                 if options:
                     self._change_routes(host, options)
                 if side.packets_apart:
-                    # without segmentation offload, each packet gets its own protocol header, as in
-                    # the simulator
-                    self.run_on(host, "ip", "link", "set", "dev", "hw0", "gso_max_segs", "1")
+                    self._send_apart(host, "hw0")
+
+    def _send_apart(self, host: str, *devices: str) -> None:
+        """Send each packet separately, so that each gets its own header as in the simulator."""
+        for device in devices:
+            self.run_on(host, "ip", "link", "set", "dev", device, "gso_max_segs", "1")
 
     def _change_routes(self, host: str, options: list[str]) -> None:
         for route in self.run_on(host, "ip", "-o", "route", "show").splitlines():
