@@ -103,6 +103,11 @@ ROWS = [
         "3Mbit/s", "310ms", "cubic+quick-start:size=456499B:initial_rate=0.89Mbit/s",
         2487, 2486, "0.25 BDP",
     ),
+    # the last two packets of the window wait for an ACK, although pacing would let them go
+    Row(
+        "1.3Mbit/s", "200ms", "illinois+quick-start:size=160kB:initial_rate=820kbit/s",
+        3201, 3245, "12000 B",
+    ),
     Row("42Mbit/s", "302ms", "reno+jump-start:size=8239584B", 3440, 3440),
     Row(
         "10Mbit/s", "1.5s",

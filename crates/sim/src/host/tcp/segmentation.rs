@@ -102,7 +102,11 @@ impl Socket {
     /// room, and the next ACK is near. Returns the sk_buff's bytes if it waits, None if it is sent
     /// now.
     pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
-        if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
+        // With pacing, "just sent" counts from the time at which pacing allows the next packet
+        // (tcp_wstamp_ns).
+        let departure_ns = self.last_sent_ns.max(self.pacing.next_ns);
+        if self.conn.ca_state >= ca::RECOVERY || net.now_ns.saturating_sub(departure_ns) > DEFER_NS
+        {
             return None;
         }
         let mss = u64::from(self.mss);
