@@ -82,9 +82,7 @@ impl Socket {
     /// Number of packets of the large segment that starts now, if this many bytes are available.
     /// `whole` allows full packets only. The result is at most half of cwnd.
     pub(super) fn segment_pkts(&self, largest_pkts: u32, bytes: u64, whole: bool) -> u32 {
-        let cwnd = self.conn.cwnd_pkts;
-        let free = cwnd - self.board.in_flight();
-        let most = u64::from(free.min((cwnd / 2).max(1)).min(largest_pkts));
+        let most = u64::from(self.quota_pkts(largest_pkts));
         let mss = u64::from(self.mss);
         if bytes >= most * mss {
             return most as u32;
@@ -97,11 +95,47 @@ impl Socket {
         fits.max(1) as u32
     }
 
+    /// Packets that the windows and the rate allow for the large segment that starts now: at most
+    /// half of cwnd.
+    fn quota_pkts(&self, largest_pkts: u32) -> u32 {
+        let cwnd = self.conn.cwnd_pkts;
+        let free = cwnd - self.board.in_flight();
+        free.min((cwnd / 2).max(1)).min(largest_pkts)
+    }
+
+    /// `quota_pkts` in bytes.
+    pub(super) fn quota_bytes(&self, largest_pkts: u32) -> u64 {
+        u64::from(self.quota_pkts(largest_pkts)) * u64::from(self.mss)
+    }
+
+    /// Bytes of the sk_buff at the head, out of `backlog`, after it got data from the next one
+    /// (tcp_grow_skb). They limit the segment if sk_buffs are small, as at first with a small
+    /// receive window.
+    pub(super) fn grow_head(&mut self, largest_pkts: u32, backlog: u64) -> u64 {
+        if !self.fills_large() {
+            return backlog;
+        }
+        let quota = self.quota_bytes(largest_pkts);
+        self.buffer.drop_sent(self.snd_nxt);
+        let head = self.head_bytes();
+        if head < quota {
+            self.buffer.grow_head(quota - head, self.write_end);
+            return self.head_bytes().min(backlog);
+        }
+        head.min(backlog)
+    }
+
     /// Decides whether the sk_buff at the head waits for the next ACK, so that more is sent at
     /// once. It waits if it has several packets, something was just sent, the window has little
-    /// room, and the next ACK is near. Returns the sk_buff's bytes if it waits, None if it is sent
-    /// now.
-    pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
+    /// room, and the next ACK is near. `held_bytes` is the result of `grow_head`. Returns the
+    /// sk_buff's bytes if it waits, None if it is sent now.
+    pub(super) fn defers(
+        &self,
+        net: &Net,
+        largest_pkts: u32,
+        room_bytes: u64,
+        held_bytes: u64,
+    ) -> Option<u64> {
         // With pacing, "just sent" counts from the time at which pacing allows the next packet
         // (tcp_wstamp_ns).
         let departure_ns = self.last_sent_ns.max(self.pacing.next_ns);
@@ -119,11 +153,8 @@ impl Socket {
         {
             return None;
         }
-        // The sk_buff may get data from the sk_buffs behind it, as far as the windows allow
-        // (tcp_grow_skb).
-        let quota = free_pkts.min((cwnd / 2).max(1)).min(largest_pkts);
         let backlog = self.write_end - self.snd_nxt;
-        let grown = (u64::from(quota) * mss).min(backlog);
+        let grown = self.quota_bytes(largest_pkts).min(held_bytes);
         let oldest = self.board.front()?;
         let srtt_ns = self.rtt.srtt_us() * 1000;
         if oldest.sent_ns + srtt_ns > net.now_ns + DEFER_NS.min(srtt_ns / 2) {

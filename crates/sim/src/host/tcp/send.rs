@@ -185,6 +185,7 @@ impl Socket {
         let mut largest = 0;
         // Number of packets of the current large segment: all, left to send, and sent so far.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
+        let mut segment_end = 0;
         // Whether a transmission starts with this segment. The size of the first segment was
         // decided separately.
         let mut starts = false;
@@ -225,6 +226,8 @@ impl Socket {
             }
             let want = if has_fin {
                 1
+            } else if left > 0 {
+                (segment_end - self.snd_nxt).min(mss)
             } else {
                 (end - self.snd_nxt).min(mss)
             };
@@ -233,9 +236,12 @@ impl Socket {
             if want > room && room < mss && !is_cut {
                 closed = true;
                 self.limited.stops(net.now_ns);
+                if has_data && self.fills_large() {
+                    self.grow_head(self.largest_segment_pkts(), end - self.snd_nxt);
+                }
                 break;
             }
-            let len = want.min(room) as u32;
+            let mut len = want.min(room) as u32;
             if !has_fin && u64::from(len) < mss && !is_cut && self.nagle_waits(end) {
                 break;
             }
@@ -257,8 +263,9 @@ impl Socket {
             }
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
+                let held = self.grow_head(largest, backlog);
                 if backlog > mss && !self.buffer.pushes_tail {
-                    if let Some(head) = self.defers(net, largest, room) {
+                    if let Some(head) = self.defers(net, largest, room, held) {
                         limited = self.cwnd_holds_back(head, room);
                         if !limited && room <= head {
                             self.limited.stops(net.now_ns);
@@ -266,12 +273,17 @@ impl Socket {
                         break;
                     }
                 }
-                // tcp_mss_split_point: the last packet may be partial if Nagle's rule allows it
-                let whole = self.small_is_out();
-                pkts = self.segment_pkts(largest, room.min(backlog), whole);
+                // tcp_mss_split_point: the last packet may be partial if the segment ends where an
+                // sk_buff ends and not at the window, or if Nagle's rule allows it
+                let cut = held == backlog || room < self.quota_bytes(largest);
+                let whole = cut && self.small_is_out();
+                pkts = self.segment_pkts(largest, room.min(held), whole);
                 left = pkts;
-                let most = (u64::from(pkts) * mss).min(room.min(backlog));
-                self.buffer.merge_pushes(self.snd_nxt + most);
+                segment_end = self.snd_nxt + (u64::from(pkts) * mss).min(room.min(held));
+                if has_data {
+                    len = len.min((segment_end - self.snd_nxt) as u32);
+                }
+                self.buffer.merge_pushes(segment_end);
             }
             if !PLAIN && self.pending == Some(Pending::Persist) {
                 let idle_ns = net.now_ns - self.last_sent_ns;

@@ -219,9 +219,8 @@ impl Socket {
     fn send_queue_bytes(&self) -> u64 {
         let unsent = self.unsent_bytes();
         let goal = u64::from(self.buffer.goal_bytes.max(1));
-        let waiting = if self.fills_large() {
-            let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
-            u64::from(unsent > 0) + before.div_ceil(u64::from(self.buffer.filled_bytes))
+        let waiting = if unsent > 0 && self.fills_large() {
+            self.buffer.unsent_sk_buffs(self.snd_nxt)
         } else {
             unsent.div_ceil(goal)
         };
@@ -232,14 +231,13 @@ impl Socket {
 
     /// Bytes of the sk_buff that would be sent next.
     pub(super) fn head_bytes(&self) -> u64 {
-        let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
         if !self.fills_large() {
-            self.unsent_bytes().min(u64::from(self.mss))
-        } else if before > 0 {
-            (before - 1) % u64::from(self.buffer.filled_bytes) + 1
-        } else {
-            self.unsent_bytes()
+            return self.unsent_bytes().min(u64::from(self.mss));
         }
+        let starts = &self.buffer.starts;
+        let next = starts.partition_point(|&start| start <= self.snd_nxt);
+        let end = starts.get(next).copied().unwrap_or(self.write_end);
+        end - self.snd_nxt.clamp(1, end)
     }
 
     /// End of the sk_buff that would be sent next, including its FIN.
@@ -284,9 +282,9 @@ impl Socket {
     }
 
     fn begin_sk_buff(&mut self) {
-        self.buffer.filled_bytes = self.buffer.goal_bytes.max(1);
         let goal = u64::from(self.buffer.goal_bytes);
-        self.buffer.tail_start = self.write_end;
+        self.buffer.drop_sent(self.snd_nxt);
+        self.buffer.starts.push_back(self.write_end);
         self.write_end = self.buffer.app_end.min(self.write_end + goal);
     }
 
@@ -309,7 +307,7 @@ impl Socket {
                 if self.write_end > self.forced_push_from() {
                     self.mark_pushed();
                     self.push_pending(net);
-                } else if self.buffer.tail_start <= self.snd_nxt {
+                } else if self.buffer.tail_start() <= self.snd_nxt {
                     self.push_tail(net);
                 }
                 if self.snd_nxt > before && self.snd_nxt < self.write_end {
@@ -364,7 +362,7 @@ impl Socket {
     /// Fills the last sk_buff with data up to `end`. A new call of the writer removes the PSH that
     /// the previous call set at the end of this sk_buff.
     fn fill_tail(&mut self, end: u64, is_new_call: bool) {
-        let tail = self.buffer.tail_start.max(self.snd_nxt);
+        let tail = self.buffer.tail_start().max(self.snd_nxt);
         let full = tail + u64::from(self.buffer.goal_bytes);
         let new_end = end.min(self.write_end.max(full));
         let pushes = &mut self.buffer.unsent_pushes;

@@ -38,7 +38,7 @@ const SK_BUFF_BYTES: u64 = 256;
 
 /// Memory of a packet's data in a receive buffer: a driver's buffer, which is a power of two, and
 /// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
-fn memory_of(len: u32) -> u64 {
+pub(super) fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
 }
 

@@ -86,11 +86,18 @@ impl Reader {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
     }
 
-    /// Unread bytes of the next packet to be read. Packets that were held behind a hole count as
-    /// one.
-    pub fn first_packet_bytes(&self, mss: u64) -> u64 {
-        let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
-        (end - self.copied).min(mss)
+    /// Unread bytes in the buffer that is read next. Packets that were held behind a hole are
+    /// stored as one. Each of them is assumed to have `full_bytes`, which take `full_memory`.
+    pub fn first_buffer_bytes(&self, full_bytes: u64, full_memory: u64) -> u64 {
+        let Some(&(end, memory)) = self.unread.front() else {
+            return 0;
+        };
+        let bytes = end - self.copied;
+        if memory > full_memory {
+            bytes.min(full_bytes)
+        } else {
+            bytes
+        }
     }
 
     /// Reads at most `most` bytes. Returns the number of bytes read and the memory that this frees.

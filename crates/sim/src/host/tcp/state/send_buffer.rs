@@ -17,8 +17,9 @@ const MIN_BYTES: u64 = 4608;
 pub struct SendBuffer {
     /// Sequence number after the last byte that the application has written or will write.
     pub app_end: u64,
-    /// Sequence number at which the last unsent sk_buff starts.
-    pub tail_start: u64,
+    /// Sequence numbers at which unsent sk_buffs start. The first is that of the head, which may be
+    /// sent in part; sent ones are dropped by `drop_sent`. Empty unless the writer fills sk_buffs.
+    pub starts: VecDeque<u64>,
     /// Sequence number before which all data was pushed (pushed_seq).
     pub pushed_end: u64,
     /// Sequence numbers at which unsent pushes end. The packets that end there carry PSH
@@ -34,8 +35,6 @@ pub struct SendBuffer {
     pub lowat_bytes: u64,
     /// Data bytes of an sk_buff that the writer fills (size_goal).
     pub goal_bytes: u32,
-    /// Number of data bytes before the last sk_buff, counted when that sk_buff began.
-    pub filled_bytes: u32,
     /// Largest window that the peer has advertised.
     pub max_window_bytes: u32,
     /// Whether writers wait for room in the buffer.
@@ -74,7 +73,7 @@ impl SendBuffer {
         };
         SendBuffer {
             app_end: 1,
-            tail_start: 1,
+            starts: VecDeque::new(),
             pushed_end: 1,
             unsent_pushes: VecDeque::new(),
             next_push: NO_PUSH,
@@ -82,7 +81,6 @@ impl SendBuffer {
             most_bytes,
             lowat_bytes: options.rules.notsent_lowat_bytes,
             goal_bytes: 0,
-            filled_bytes: 1,
             max_window_bytes: 0,
             limits: rule.limits || explicit_bytes.is_some(),
             fixed: explicit_bytes.is_some_and(|bytes| bytes >= most_bytes),
@@ -122,6 +120,39 @@ impl SendBuffer {
 
     pub fn note_next_push(&mut self) {
         self.next_push = self.unsent_pushes.front().copied().unwrap_or(NO_PUSH);
+    }
+
+    /// Sequence number at which the last sk_buff starts.
+    pub fn tail_start(&self) -> u64 {
+        self.starts.back().copied().unwrap_or(1)
+    }
+
+    /// Drops sk_buffs that are sent completely, as all data before `snd_nxt` is.
+    #[inline]
+    pub fn drop_sent(&mut self, snd_nxt: u64) {
+        while self.starts.get(1).is_some_and(|&next| next <= snd_nxt) {
+            self.starts.pop_front();
+        }
+    }
+
+    /// Number of unsent sk_buffs, if not all data is sent.
+    pub fn unsent_sk_buffs(&self, snd_nxt: u64) -> u64 {
+        let sent = self.starts.partition_point(|&start| start <= snd_nxt);
+        (self.starts.len() - sent.saturating_sub(1)) as u64
+    }
+
+    /// Moves at most `missing` bytes from the second sk_buff to the head (tcp_grow_skb). `drop_sent`
+    /// was called; data ends at `write_end`.
+    pub fn grow_head(&mut self, missing: u64, write_end: u64) {
+        let Some(&second) = self.starts.get(1) else {
+            return;
+        };
+        let end = self.starts.get(2).copied().unwrap_or(write_end);
+        if second + missing < end {
+            self.starts[1] += missing;
+        } else {
+            self.starts.remove(1);
+        }
     }
 
     /// Moves all pushes within a large segment to its end, because only its last packet carries PSH
