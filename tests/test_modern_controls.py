@@ -53,9 +53,9 @@ def test_dctcp_has_no_timeout_where_cubic_s_incast_has_several() -> None:
     ("control", "buffer", "share"),
     [
         ("bbr", "0.1 BDP", 0.975),
-        ("bbr3", "0.1 BDP", 0.60),
+        ("bbr3", "0.1 BDP", 0.63),
         ("bbr", "8 BDP", 0.41),
-        ("bbr3", "8 BDP", 0.56),
+        ("bbr3", "8 BDP", 0.53),
     ],
 )
 def test_bbr3_shares_with_cubic_at_any_buffer(control: str, buffer: str, share: float) -> None:

@@ -26,11 +26,15 @@ impl Receiver {
         {
             return AckPlan::Now;
         }
+        if !self.out_of_order.is_empty() {
+            // The kernel sends its ACK before the application reads.
+            let plan = self.compress(now_ns, rtt);
+            if plan == AckPlan::Now || !(is_long && self.reads_after()) {
+                return plan;
+            }
+        }
         if is_long && self.reads_after() {
             return AckPlan::AfterReading;
-        }
-        if !self.out_of_order.is_empty() {
-            return self.compress(now_ns, rtt);
         }
         if self.pushed && !self.pingpong && self.reads_after() {
             return AckPlan::AfterReading;
