@@ -37,7 +37,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -215,6 +215,7 @@ DURING: dict[tuple[str, bool], Callable[[Reader, subprocess.Popen[bytes]], None]
 }
 """Checks to run while a command of a page runs. The key has the page, and whether the command is
 iperf3's client."""
+CHANGES_HINTS = re.compile(r"headwayctl hints (?:attach|detach)\b")
 LOCK = Path("/run/lock/headway-tests")
 """Tests that use machine-wide names, such as sockets or cgroups, hold this lock."""
 _NAMESPACE = "headway-followed"
@@ -285,9 +286,9 @@ def follow(
     """
     reader, followed, out = Reader(folder), 0, 0
     todo = [(step, left_out(step, wanted, live)) for step in steps(page)]
-    alive = any(step.kind == "live" and not why for step, why in todo)
+    live_texts = [step.text for step, why in todo if step.kind == "live" and not why]
     devices = tuple(dict.fromkeys(name for step, why in todo if not why for name in step.devices))
-    with alone() if alive else nullcontext(), Devices(devices):
+    with alone(live_texts), Devices(devices):
         try:
             for at, (step, why) in enumerate(todo):
                 if why:
@@ -310,11 +311,40 @@ def follow(
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Hold the lock of tests that use machine-wide names; waits for other holders."""
-    with LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def alone(texts: Sequence[str]) -> Iterator[None]:
+    """Hold the machine-wide locks that these live steps need; waits for other holders.
+
+    The kernel backend shares a lock while its runs need hints. Pages that attach and detach hints
+    hold this lock exclusively, so that no run loses its hints.
+    """
+    from headway.backends.kernel.hints import lock_file
+
+    with ExitStack() as held:
+        if texts:
+            fcntl.flock(held.enter_context(LOCK.open("w")), fcntl.LOCK_EX)
+        if any(CHANGES_HINTS.search(text) for text in texts):
+            held.enter_context(hints_locked(lock_file()))
         yield
+
+
+@contextmanager
+def hints_locked(path: Path) -> Iterator[None]:
+    """Hold the lock of the machine's hints exclusively.
+
+    The last holder removes the file. A lock on a removed file has no effect.
+    """
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), path.stat()):
+                break
+        os.close(lock)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
 
 
 def _told(step: Step) -> str:

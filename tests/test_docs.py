@@ -1,5 +1,6 @@
 """Commands, programs and files shown in the pages run as written."""
 
+import fcntl
 import json
 import os
 import re
@@ -193,3 +194,29 @@ headwayctl testbed down x
     headwayctl status
     headwayctl hints detach # a word
 """
+
+
+@pytest.mark.parametrize(("text", "waits"), [("hints attach", True), ("hints list", False)])
+def test_runs_with_hints_wait_for_a_page_that_changes_them(
+    text: str, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, hints = tmp_path / "machine", tmp_path / "hints"
+    monkeypatch.setattr(followed, "LOCK", machine)
+    monkeypatch.setattr("headway.backends.kernel.hints.lock_file", lambda: hints)
+    with followed.alone([f"headwayctl {text}"]):
+        assert is_locked(machine)
+        assert is_locked(hints) == waits
+    assert not is_locked(machine)
+    assert not is_locked(hints)
+    with followed.alone([]):
+        assert not is_locked(machine)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process that wants to share the lock has to wait."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -61,11 +61,17 @@ def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
     """
     if not charts:
         return "", "", []
+    from bokeh.document import Document
     from bokeh.embed import components
     from bokeh.resources import Resources
 
     library = Resources(mode="inline", components=["bokeh"]).render_js()
-    script, divs = components([_layout(chart) for chart in charts], wrap_script=True)
+    document, layouts = Document(), [_layout(chart) for chart in charts]
+    # An unfrozen document lists its models again after each layout.
+    with document.models.freeze():
+        for layout in layouts:
+            document.add_root(layout)
+    script, divs = components(layouts, wrap_script=True)
     script, *divs = _numbered([script, *divs])
     return library, script, list(divs)
 
@@ -124,14 +130,15 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
     # lines of the left scale are drawn last, so that they are on top
     left = [_line(plot, series, {}) for series in panel.series]
     plot.y_range.renderers = left
+    legend = plot.legend[0]  # read once, because Bokeh searches the whole plot for it
     if len(panel.series) + len(panel.right_series) == 1:
-        plot.legend[0].visible = False
+        legend.visible = False
     else:
-        plot.add_layout(plot.legend[0], "above")
-        plot.legend[0].orientation = "horizontal"
-        plot.legend[0].click_policy = "hide"
-        plot.legend[0].label_text_font_size = "11px"
-        plot.legend[0].border_line_color = None
+        plot.add_layout(legend, "above")
+        legend.orientation = "horizontal"
+        legend.click_policy = "hide"
+        legend.label_text_font_size = "11px"
+        legend.border_line_color = None
     return plot
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headway.backends.kernel.headwayctl import Headwayctl
@@ -102,8 +102,11 @@ def _run(
     experiments: Mapping[str, Experiment],
     change: Change,
 ) -> Mapping[str, Any]:
-    edited = {key: change.edit(one) if change.edit else one for key, one in experiments.items()}
     observe = change.observe or study.observe
+    if change.edit is None and ctx.keeps_traces:
+        # only the observation changes, so the saved traces serve
+        return replace(ctx, resume=True).run_trials(experiments, observe).rows
+    edited = {key: change.edit(one) if change.edit else one for key, one in experiments.items()}
     return observed(edited, observe, None, ctx.backend, ctx.threads, ctx.progress).rows
 
 

@@ -343,7 +343,11 @@ def _equal_or_worse(slow: Loads, quick: Loads) -> Check:
             "16 instead of 10 users of large files and 200 instead of 100 of SURGE's "
             "default (loads of 76 and 66 %)",
             web.with_users({10: ("large", 16), 100: ("default", 200)}),
-            ("thesis-large-1.1-*-n10", "thesis-default-1.1-*-n100"),
+            [
+                web.thesis_key(model, "1.1", scheme, users)
+                for model, users in (("large", 10), ("default", 100))
+                for scheme in (SLOW, QUICK, LATE)
+            ],
         )
     ],
 )
