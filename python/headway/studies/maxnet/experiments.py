@@ -183,8 +183,10 @@ class Sharing:
     """The router's price at the end of the run; NaN: the router has no price."""
     price_errors_ms: Array
     """By how much each second's change of the price differs from equation 2."""
-    price_queue_ms: Array
-    """The price minus the queueing delay, at every second."""
+    prices_ms: Array
+    """The router's price, at every sample."""
+    waits_ms: Array
+    """The queueing delay at the same times."""
     window_rate_pps: Array
     """Mean of each flow's window in the run's second half, divided by the flow's smallest smoothed
     RTT.
@@ -357,12 +359,12 @@ def _window_rate(trace: Trace, flow: int, window: Window) -> float:
     return cwnd / (float(least_us) / 1e6) if isinstance(least_us, int) else math.nan
 
 
-def _prices(trace: Trace) -> tuple[float, Array, Array]:
-    """The last price, and in ms its differences from equation 2 and from the queueing delay."""
+def _prices(trace: Trace) -> tuple[float, Array, Array, Array]:
+    """The last price, its differences from equation 2, all prices and queueing delays, in ms."""
     forward = trace.experiment.topology.links()[0][0]
     routers = [router for router in forward.routers if router.name == "maxnet"]
     if not routers:
-        return math.nan, np.empty(0), np.empty(0)
+        return math.nan, np.empty(0), np.empty(0), np.empty(0)
     mu = routers[0].tunables["mu"] / 1024
     counters = metrics.router_counters(trace, "maxnet").filter(pl.col("link") == 0).sort("time_ns")
     offered = trace.rows_of("link_counters", "link", 0).sort("time_ns")
@@ -374,7 +376,7 @@ def _prices(trace: Trace) -> tuple[float, Array, Array]:
     queue = trace.rows_of("queue", "link", 0)
     at = np.searchsorted(queue["time_ns"].to_numpy(), counters["time_ns"].to_numpy(), "right") - 1
     waits_ms = queue["queue_bytes"].to_numpy()[np.maximum(at, 0)] * BITS_PER_BYTE / RATE_BPS * 1e3
-    return float(price_ms[-1]), np.asarray(errors, dtype=np.float64), price_ms - waits_ms
+    return float(price_ms[-1]), np.asarray(errors, dtype=np.float64), price_ms, waits_ms
 
 
 def wire(trace: Trace) -> Wire:
