@@ -222,6 +222,19 @@ impl Events {
         }
     }
 
+    /// The event that probably comes next; it stays in the queue. If several events share the next
+    /// slot, it is the one added last, and another may come first. None if the rest of the lap is
+    /// empty.
+    #[inline]
+    pub fn upcoming(&self) -> Option<Event> {
+        if let Some(&event) = self.present.last() {
+            return Some(event);
+        }
+        let number = self.heads[self.next_occupied()?];
+        let Node { time_ns, tag, .. } = *self.nodes.get(number as usize)?;
+        Some(Event { time_ns, tag })
+    }
+
     /// Advances the wheel to the next slot with events. Most such slots have a single event: it is
     /// returned, unless its time is after `until_ns`. Otherwise the slot's events become the
     /// current ones.
@@ -409,6 +422,22 @@ mod tests {
             assert_eq!(slot_bits(10_000 * GIGABIT, 10_000 * GIGABIT, flows), 5);
         }
         assert_eq!(slot_bits(100 * GIGABIT, GIGABIT, 1), 13, "access is slow");
+    }
+
+    #[test]
+    fn the_upcoming_event_is_of_the_next_slot_and_stays() {
+        let mut events = Events::new(0);
+        assert_eq!(events.upcoming(), None);
+        for (time_ns, id) in [(90_000, 1), (20_000, 2), (40_000, 3), (40_001, 4)] {
+            events.push(time_ns, EventKind::App, id);
+        }
+        for id in [2, 3, 4, 1] {
+            let upcoming = events.upcoming().unwrap().id();
+            let is_of_the_slot = upcoming == id || (upcoming, id) == (4, 3);
+            assert!(is_of_the_slot, "{upcoming} before {id}");
+            assert_eq!(events.pop(u64::MAX).unwrap().id(), id);
+        }
+        assert_eq!(events.upcoming(), None);
     }
 
     #[test]

@@ -217,6 +217,14 @@ impl Connections {
         &mut self.sockets[number as usize]
     }
 
+    /// Asks the processor to load a socket, if one has this number.
+    #[inline(always)]
+    pub fn prefetch(&self, number: u32) {
+        if let Some(socket) = self.sockets.get(number as usize) {
+            socket.prefetch();
+        }
+    }
+
     /// The socket of an end, mutable.
     pub fn socket(&mut self, connection: Connection, side: Side) -> &mut Socket {
         let number = self.ends[connection.0 as usize].sockets[side as usize];

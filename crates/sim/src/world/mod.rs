@@ -27,6 +27,10 @@ use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
 use headway_algorithms::{QueueInfo, RouterInfo};
 
+/// With fewer sockets than this, the processor's caches have most of what events need, and looking
+/// ahead costs more than it saves.
+const MANY_SOCKETS: usize = 128;
+
 /// A flow of the running simulation.
 struct FlowState {
     name: String,
@@ -190,6 +194,9 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
+        if self.connections.sockets() >= MANY_SOCKETS {
+            self.prefetch_upcoming();
+        }
         // Most events are arrivals of packets. These comparisons find them without an indirect
         // jump.
         let kind = event.kind();
@@ -216,6 +223,20 @@ impl World {
             _ => self.rare_event(event),
         }
         true
+    }
+
+    /// Loads the socket of the upcoming event into the cache while the present one is processed.
+    #[inline(always)]
+    fn prefetch_upcoming(&self) {
+        let Some(event) = self.net.events.upcoming() else {
+            return;
+        };
+        let socket = match event.kind() {
+            EventKind::Delivery => self.net.packets[event.id()].to,
+            EventKind::Timer => event.id() >> 3,
+            _ => return,
+        };
+        self.connections.prefetch(socket);
     }
 
     #[inline(never)]
