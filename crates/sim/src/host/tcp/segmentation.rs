@@ -108,21 +108,29 @@ impl Socket {
         u64::from(self.quota_pkts(largest_pkts)) * u64::from(self.mss)
     }
 
-    /// Bytes of the sk_buff at the head, out of `backlog`, after it got data from the next one
-    /// (tcp_grow_skb). They limit the segment if sk_buffs are small, as at first with a small
-    /// receive window.
+    /// Gives the sk_buff at the head data from the next one, if it has too little for a large
+    /// segment (tcp_grow_skb). Returns how many bytes of the `backlog` the segment may take; this is
+    /// less than a large segment only if sk_buffs are small, as at first with a small receive
+    /// window.
+    #[inline]
     pub(super) fn grow_head(&mut self, largest_pkts: u32, backlog: u64) -> u64 {
-        if !self.fills_large() {
+        let large = u64::from(largest_pkts) * u64::from(self.mss);
+        if self.buffer.head_end > self.snd_nxt + large {
             return backlog;
         }
-        let quota = self.quota_bytes(largest_pkts);
+        self.grow_small_head(largest_pkts, backlog)
+    }
+
+    #[cold]
+    fn grow_small_head(&mut self, largest_pkts: u32, backlog: u64) -> u64 {
         self.buffer.drop_sent(self.snd_nxt);
-        let head = self.head_bytes();
-        if head < quota {
-            self.buffer.grow_head(quota - head, self.write_end);
-            return self.head_bytes().min(backlog);
+        let missing = self
+            .quota_bytes(largest_pkts)
+            .saturating_sub(self.head_bytes());
+        if missing > 0 {
+            self.buffer.grow_head(missing, self.write_end);
         }
-        head.min(backlog)
+        self.head_bytes().min(backlog)
     }
 
     /// Decides whether the sk_buff at the head waits for the next ACK, so that more is sent at

@@ -275,8 +275,8 @@ impl Socket {
                 }
                 // tcp_mss_split_point: the last packet may be partial if the segment ends where an
                 // sk_buff ends and not at the window, or if Nagle's rule allows it
-                let cut = held == backlog || room < self.quota_bytes(largest);
-                let whole = cut && self.small_is_out();
+                let whole =
+                    self.small_is_out() && (held == backlog || room < self.quota_bytes(largest));
                 pkts = self.segment_pkts(largest, room.min(held), whole);
                 left = pkts;
                 segment_end = self.snd_nxt + (u64::from(pkts) * mss).min(room.min(held));

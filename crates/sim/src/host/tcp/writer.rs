@@ -234,9 +234,7 @@ impl Socket {
         if !self.fills_large() {
             return self.unsent_bytes().min(u64::from(self.mss));
         }
-        let starts = &self.buffer.starts;
-        let next = starts.partition_point(|&start| start <= self.snd_nxt);
-        let end = starts.get(next).copied().unwrap_or(self.write_end);
+        let end = self.buffer.unsent_head_end(self.snd_nxt, self.write_end);
         end - self.snd_nxt.clamp(1, end)
     }
 
@@ -283,8 +281,7 @@ impl Socket {
 
     fn begin_sk_buff(&mut self) {
         let goal = u64::from(self.buffer.goal_bytes);
-        self.buffer.drop_sent(self.snd_nxt);
-        self.buffer.starts.push_back(self.write_end);
+        self.buffer.begin_sk_buff(self.write_end, self.snd_nxt);
         self.write_end = self.buffer.app_end.min(self.write_end + goal);
     }
 

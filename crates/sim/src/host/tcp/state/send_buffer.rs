@@ -4,6 +4,8 @@ use super::super::profile::Profile;
 use super::super::SocketOptions;
 use std::collections::VecDeque;
 
+/// Value of `head_end` if no sk_buff is behind the head.
+const NO_NEXT: u64 = u64::MAX;
 /// Value of `next_push` if every push has been sent.
 const NO_PUSH: u64 = u64::MAX;
 
@@ -20,6 +22,9 @@ pub struct SendBuffer {
     /// Sequence numbers at which unsent sk_buffs start. The first is that of the head, which may be
     /// sent in part; sent ones are dropped by `drop_sent`. Empty unless the writer fills sk_buffs.
     pub starts: VecDeque<u64>,
+    /// Sequence number at which the head sk_buff ends and the next one starts; [`NO_NEXT`] if there
+    /// is none. It may be behind the sent data until `drop_sent` is called.
+    pub head_end: u64,
     /// Sequence number before which all data was pushed (pushed_seq).
     pub pushed_end: u64,
     /// Sequence numbers at which unsent pushes end. The packets that end there carry PSH
@@ -74,6 +79,7 @@ impl SendBuffer {
         SendBuffer {
             app_end: 1,
             starts: VecDeque::new(),
+            head_end: NO_NEXT,
             pushed_end: 1,
             unsent_pushes: VecDeque::new(),
             next_push: NO_PUSH,
@@ -127,18 +133,41 @@ impl SendBuffer {
         self.starts.back().copied().unwrap_or(1)
     }
 
+    /// Begins an sk_buff. All data before `snd_nxt` is sent.
+    pub fn begin_sk_buff(&mut self, start: u64, snd_nxt: u64) {
+        self.starts.push_back(start);
+        self.drop_sent(snd_nxt);
+    }
+
     /// Drops sk_buffs that are sent completely, as all data before `snd_nxt` is.
-    #[inline]
     pub fn drop_sent(&mut self, snd_nxt: u64) {
         while self.starts.get(1).is_some_and(|&next| next <= snd_nxt) {
             self.starts.pop_front();
         }
+        self.note_head_end();
+    }
+
+    fn note_head_end(&mut self) {
+        self.head_end = self.starts.get(1).copied().unwrap_or(NO_NEXT);
+    }
+
+    /// Number of sk_buffs that are sent completely and not dropped yet.
+    fn sent_sk_buffs(&self, snd_nxt: u64) -> usize {
+        if self.head_end > snd_nxt {
+            return 0;
+        }
+        self.starts.partition_point(|&start| start <= snd_nxt) - 1
     }
 
     /// Number of unsent sk_buffs, if not all data is sent.
     pub fn unsent_sk_buffs(&self, snd_nxt: u64) -> u64 {
-        let sent = self.starts.partition_point(|&start| start <= snd_nxt);
-        (self.starts.len() - sent.saturating_sub(1)) as u64
+        (self.starts.len() - self.sent_sk_buffs(snd_nxt)) as u64
+    }
+
+    /// Sequence number at which the sk_buff ends that is sent next; data ends at `write_end`.
+    pub fn unsent_head_end(&self, snd_nxt: u64, write_end: u64) -> u64 {
+        let next = self.sent_sk_buffs(snd_nxt) + 1;
+        self.starts.get(next).copied().unwrap_or(write_end)
     }
 
     /// Moves at most `missing` bytes from the second sk_buff to the head (tcp_grow_skb). `drop_sent`
@@ -153,6 +182,7 @@ impl SendBuffer {
         } else {
             self.starts.remove(1);
         }
+        self.note_head_end();
     }
 
     /// Moves all pushes within a large segment to its end, because only its last packet carries PSH
