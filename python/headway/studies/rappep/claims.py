@@ -291,7 +291,7 @@ def _opens_fast(found: Found) -> Seen:
     return Seen.by(
         f"{OPEN_PKTS} packets after {slowest:.3f} s at most; without a proxy {own:.2f} s in the "
         "mean",
-        words.within(slowest, 0, 0.8, "each within a round trip of the satellite, 0.8 s"),
+        words.within_one_round_trip(slowest, 0.8),
         words.within(own, 0.8, math.inf, "later without a proxy"),
         note=f"Shown: the time until cwnd reaches {OPEN_PKTS} packets.",
     )
