@@ -70,6 +70,8 @@ pub struct Bin {
     pub index: i64,
     /// Bytes acknowledged, in total.
     pub acked_bytes: i64,
+    /// Bytes acknowledged or named in SACK blocks, in total.
+    pub delivered_bytes: i64,
     /// Different bytes sent, in total.
     pub unique_bytes: i64,
     /// Packets with data, in total.
@@ -82,6 +84,8 @@ pub struct Bin {
     pub out_of_order_pkts: i64,
     /// RTT samples from ACKs.
     pub rtt: Samples,
+    /// Those of ACKs that acknowledge at least two full segments, which no receiver delays.
+    pub prompt: Samples,
     /// RTT samples from timestamps.
     pub echo: Samples,
     /// Smoothed RTT (RFC 6298) at the end, in nanoseconds; -1 before the first sample.
@@ -98,9 +102,10 @@ pub type Columns = Vec<(&'static str, Vec<i64>)>;
 type Read = fn(&Bin) -> i64;
 
 /// Names of the columns after "connection" and "direction", and their values.
-const COLUMNS: [(&str, Read); 18] = [
+const COLUMNS: [(&str, Read); 23] = [
     ("index", |b| b.index),
     ("acked_bytes", |b| b.acked_bytes),
+    ("delivered_bytes", |b| b.delivered_bytes),
     ("unique_bytes", |b| b.unique_bytes),
     ("sent_pkts", |b| b.sent_pkts),
     ("wire_bytes", |b| b.wire_bytes),
@@ -110,6 +115,10 @@ const COLUMNS: [(&str, Read); 18] = [
     ("rtt_min_ns", |b| b.rtt.least_ns().unwrap_or(-1)),
     ("rtt_mean_ns", |b| b.rtt.mean_ns().unwrap_or(-1)),
     ("rtt_max_ns", |b| b.rtt.most_ns().unwrap_or(-1)),
+    ("prompt_samples", |b| b.prompt.count as i64),
+    ("prompt_min_ns", |b| b.prompt.least_ns().unwrap_or(-1)),
+    ("prompt_mean_ns", |b| b.prompt.mean_ns().unwrap_or(-1)),
+    ("prompt_max_ns", |b| b.prompt.most_ns().unwrap_or(-1)),
     ("echo_samples", |b| b.echo.count as i64),
     ("echo_min_ns", |b| b.echo.least_ns().unwrap_or(-1)),
     ("echo_mean_ns", |b| b.echo.mean_ns().unwrap_or(-1)),

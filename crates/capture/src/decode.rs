@@ -1,7 +1,7 @@
 //! Finds the TCP segment in a captured frame.
 
 use headway_wire::options::WireOption;
-use headway_wire::tcp_options::{Mss, Timestamps, WindowScale};
+use headway_wire::tcp_options::{Mss, Sack, Timestamps, WindowScale};
 use headway_wire::{Ipv4View, Ipv6View, ParseError, Problem, TcpFlags, TcpView};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -85,6 +85,8 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// The option timestamps: value and echo.
     pub timestamps: Option<(u32, u32)>,
+    /// The option SACK.
+    pub sack: Option<Sack>,
 }
 
 /// The segment in a frame of this link type. `original_len_bytes` is the frame's length before the
@@ -199,6 +201,7 @@ fn of_ip(
         mss_bytes: None,
         window_scale: None,
         timestamps: None,
+        sack: None,
     };
     // a wrong or cut option ends the list, as in Linux
     for option in tcp.options().map_while(Result::ok) {
@@ -207,6 +210,7 @@ fn of_ip(
                 let found = Timestamps::parse(option.data).ok();
                 segment.timestamps = found.map(|t| (t.value, t.echo_reply));
             }
+            kind if kind == Sack::INFO.kind => segment.sack = Sack::parse(option.data).ok(),
             kind if kind == Mss::INFO.kind => {
                 segment.mss_bytes = Mss::parse(option.data).ok().map(|m| m.mss_bytes);
             }

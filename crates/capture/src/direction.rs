@@ -7,7 +7,7 @@ use crate::bins::{Bin, Samples};
 use crate::decode::Segment;
 use crate::notes::Notes;
 use crate::seen::Seen;
-use headway_wire::tcp_options::WindowScale;
+use headway_wire::tcp_options::{Sack, WindowScale};
 use headway_wire::TcpFlags;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -55,6 +55,8 @@ pub struct Totals {
     pub unique_bytes: i64,
     /// Bytes of data that were acknowledged.
     pub acked_bytes: i64,
+    /// Bytes that were acknowledged or named in SACK blocks, SYN and FIN included.
+    pub delivered_bytes: i64,
     /// Packets with data that the capture had before.
     pub retransmits_pkts: i64,
     /// Bytes of data that the capture had before.
@@ -86,6 +88,8 @@ pub struct Direction {
     fin: Option<i64>,
     acked: Option<i64>,
     seen: Seen,
+    /// What the peer has, by ACKs and SACK blocks.
+    delivered: Seen,
     waiting: VecDeque<Waiting>,
     stamps: VecDeque<Stamp>,
     /// Start and time of the last segments below `highest` that are not acknowledged.
@@ -107,6 +111,8 @@ pub struct Direction {
     /// The window scale that this end announced: `None` without SYN, `Some(None)` without option.
     scale: Option<Option<u8>>,
     rwnd_bytes: Option<i64>,
+    /// Data of a full packet on the wire, as far as known.
+    full_bytes: i64,
     /// The window field of the peer's last ACK.
     peer_window: u16,
     /// The intervals in which this direction was active.
@@ -135,6 +141,7 @@ impl Direction {
             fin: None,
             acked: None,
             seen: Seen::default(),
+            delivered: Seen::default(),
             waiting: VecDeque::new(),
             stamps: VecDeque::new(),
             fills: VecDeque::new(),
@@ -147,6 +154,7 @@ impl Direction {
             mss_bytes: None,
             scale: None,
             rwnd_bytes: None,
+            full_bytes: 1,
             peer_window: 0,
             bins: Vec::new(),
         }
@@ -278,6 +286,7 @@ impl Direction {
             .map_or(USUAL_MSS_BYTES, u32::from)
             .saturating_sub(options)
             .max(1);
+        self.full_bytes = self.full_bytes.max(length.min(i64::from(mss)));
         let pieces = segment.payload_bytes.div_ceil(mss);
         let totals = &mut self.totals;
         totals.sent_pkts += 1;
@@ -304,18 +313,25 @@ impl Direction {
         if let Some(shift) = if is_syn { Some(0) } else { scale } {
             self.rwnd_bytes = Some(i64::from(segment.window) << shift);
         }
+        let before = self.totals.delivered_bytes;
+        let acked_before = self.acked.unwrap_or(0);
         let rtt_ns = self.ack(now, segment);
+        self.sacked(segment);
         let echo_ns = self.echoed(now, segment);
-        if rtt_ns.is_none() && echo_ns.is_none() {
+        if rtt_ns.is_none() && echo_ns.is_none() && before == self.totals.delivered_bytes {
             return;
         }
         if self.bins.is_empty() {
             return; // no data so far
         }
         let flight = self.highest - self.acked.unwrap_or(0);
+        let is_prompt = self.acked.unwrap_or(0) - acked_before >= 2 * self.full_bytes;
         let bin = self.bin(now, flight);
         if let Some(sample) = rtt_ns.filter(|s| *s >= 0) {
             bin.rtt.add(sample);
+            if is_prompt {
+                bin.prompt.add(sample);
+            }
         }
         if let Some(sample) = echo_ns {
             bin.echo.add(sample);
@@ -337,6 +353,7 @@ impl Direction {
         }
         self.peer_window = segment.window;
         self.acked = Some(ack);
+        self.deliver(before.unwrap_or(0), ack);
         self.totals.acked_unseen += i64::from(ack > self.highest);
         self.totals.acked_bytes = ack.min(self.fin.unwrap_or(i64::MAX)).max(0);
         let mut last = None;
@@ -369,6 +386,21 @@ impl Direction {
             .map_or(sample, |srtt| srtt + (sample - srtt) / 8);
         self.srtt_ns = Some(srtt);
         Some(sample)
+    }
+
+    fn deliver(&mut self, start: i64, end: i64) {
+        let new = (end - start).max(0) - self.delivered.add(start, end);
+        self.totals.delivered_bytes += new;
+    }
+
+    fn sacked(&mut self, segment: &Segment) {
+        for block in segment.sack.iter().flat_map(Sack::blocks) {
+            let (left, right) = (self.position(block.left), self.position(block.right));
+            // a wrong block may name data that was never sent
+            if (0..=self.highest).contains(&left) && right <= self.highest {
+                self.deliver(left, right);
+            }
+        }
     }
 
     /// Finds the sample of an echoed timestamp: its first echo counts.
@@ -425,6 +457,7 @@ impl Direction {
         let at = self.bins.len() - 1;
         let bin = &mut self.bins[at];
         bin.acked_bytes = self.totals.acked_bytes;
+        bin.delivered_bytes = self.totals.delivered_bytes;
         bin.unique_bytes = self.totals.unique_bytes;
         bin.sent_pkts = self.totals.sent_pkts;
         bin.wire_bytes = self.totals.wire_bytes;

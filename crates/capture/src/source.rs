@@ -5,6 +5,8 @@ use headway_wire::pcapng::{Block, Stream};
 use headway_wire::ParseError;
 use std::io::{ErrorKind, Read};
 
+/// Size of the window, first and later: short files need little memory.
+const FIRST_WINDOW_BYTES: usize = 1 << 14;
 const WINDOW_BYTES: usize = 1 << 20;
 /// Largest block of a pcapng file; the largest packet and its options need less.
 const MAX_BLOCK_BYTES: usize = 32 << 20;
@@ -185,7 +187,7 @@ impl<R: Read> Window<R> {
     fn new(input: R) -> Self {
         Self {
             input,
-            bytes: vec![0; WINDOW_BYTES],
+            bytes: vec![0; FIRST_WINDOW_BYTES],
             at: 0,
             end: 0,
             base: 0,
@@ -198,12 +200,14 @@ impl<R: Read> Window<R> {
         if self.end - self.at >= needed || self.is_at_end {
             return Ok(());
         }
+        let was_full = self.end == self.bytes.len();
         self.bytes.copy_within(self.at..self.end, 0);
         self.base += self.at as u64;
         self.end -= self.at;
         self.at = 0;
-        if self.bytes.len() < needed {
-            self.bytes.resize(needed.next_power_of_two(), 0);
+        let size = if was_full { WINDOW_BYTES } else { 0 };
+        if self.bytes.len() < needed.max(size) {
+            self.bytes.resize(needed.next_power_of_two().max(size), 0);
         }
         while self.end < needed {
             match self.input.read(&mut self.bytes[self.end..]) {
