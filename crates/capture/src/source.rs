@@ -205,11 +205,14 @@ impl<R: Read> Window<R> {
         self.base += self.at as u64;
         self.end -= self.at;
         self.at = 0;
-        let size = if was_full { WINDOW_BYTES } else { 0 };
-        if self.bytes.len() < needed.max(size) {
-            self.bytes.resize(needed.next_power_of_two().max(size), 0);
+        if was_full && self.bytes.len() < WINDOW_BYTES {
+            self.bytes.resize(WINDOW_BYTES, 0);
         }
         while self.end < needed {
+            if self.end == self.bytes.len() {
+                // only as the input comes: a wrong length may be much larger than the file
+                self.bytes.resize(2 * self.end, 0);
+            }
             match self.input.read(&mut self.bytes[self.end..]) {
                 Ok(0) => {
                     self.is_at_end = true;

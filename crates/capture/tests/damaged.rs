@@ -42,7 +42,7 @@ fn damage(file: &mut Vec<u8>, numbers: &mut Numbers) {
 
 #[test]
 fn no_damaged_file_makes_the_import_panic() {
-    let count = std::env::var("HEADWAY_FUZZ").map_or(4000, |n| n.parse().expect("a number"));
+    let count = std::env::var("HEADWAY_FUZZ").map_or(20_000, |n| n.parse().expect("a number"));
     let tape = Tape::whole();
     let vlan = [&[2; 12][..], &[0x81, 0, 0, 1, 8, 0]].concat();
     let snapped = Form {
