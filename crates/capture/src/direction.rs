@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// wait for their echo.
 const MAX_WAITING: usize = 1 << 16;
 const MAX_STAMPS: usize = 1 << 12;
-const MAX_FILLS: usize = 1 << 8;
+const MAX_FILLS: usize = 1 << 12;
 /// Data of a packet on the wire if the capture does not have the MSS: IPv6's least MTU is 1280
 /// bytes, Ethernet's 1500.
 const USUAL_MSS_BYTES: u32 = 1460;
@@ -244,7 +244,7 @@ impl Direction {
     fn wait(&mut self, now: Moment, start: i64, end: i64, notes: &mut Notes) {
         let is_first = self.highest == 0 && self.waiting.is_empty();
         if start < self.highest && !is_first {
-            if self.fills.len() == MAX_FILLS {
+            if self.fills.len() == MAX_FILLS || !now.has_room {
                 self.fills.pop_front();
             }
             self.fills.push_back((start, now.at_ns));
@@ -436,7 +436,7 @@ impl Direction {
     /// Number of segments and timestamps that are remembered.
     #[must_use]
     pub fn remembered(&self) -> usize {
-        self.waiting.len() + self.stamps.len()
+        self.waiting.len() + self.stamps.len() + self.fills.len()
     }
 
     /// Bytes between the first and the last one that the capture lacks.
