@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from pathlib import Path
 from statistics import fmean
 
@@ -63,9 +62,19 @@ def test_tshark_agrees_on_retransmissions_and_rtts(capture: tuple[Path, Trace]) 
     tshark = program("tshark", "tshark")
 
     def fields(chosen: str, field: str) -> list[str]:
-        command = [tshark, "-r", path, "-n", "-Y", chosen, "-T", "fields", "-e", field]
-        found = subprocess.run(command, check=True, capture_output=True, text=True)
-        return found.stdout.split()
+        command: list[str | Path] = [
+            tshark,
+            "-r",
+            path,
+            "-n",
+            "-Y",
+            chosen,
+            "-T",
+            "fields",
+            "-e",
+            field,
+        ]
+        return output_of(*command).split()
 
     own = (trace.flows[0].model_extra or {})["capture"]
     # tshark calls a retransmission out of order if it comes soon after
