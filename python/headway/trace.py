@@ -163,6 +163,31 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "marked_ect0_pkts": pl.UInt64,
         "marked_ect1_pkts": pl.UInt64,
     },
+    # One row per interval in which a flow of an imported capture was active, at the interval's end.
+    # RTTs are those between the capture's place and the receiver: rtt from a segment to the ACK
+    # that ends with it (prompt: of at least two full segments, so that the receiver did not delay
+    # it), echo from a timestamp to its echo. Null without samples. sacked_bytes are those that were
+    # acknowledged or named in SACK blocks so far.
+    "captured": {
+        "flow": pl.UInt32,
+        "time_ns": pl.Int64,
+        "sacked_bytes": pl.UInt64,
+        "rtt_samples": pl.UInt32,
+        "rtt_min_us": pl.UInt32,
+        "rtt_mean_us": pl.UInt32,
+        "rtt_max_us": pl.UInt32,
+        "prompt_samples": pl.UInt32,
+        "prompt_min_us": pl.UInt32,
+        "prompt_mean_us": pl.UInt32,
+        "prompt_max_us": pl.UInt32,
+        "echo_samples": pl.UInt32,
+        "echo_min_us": pl.UInt32,
+        "echo_mean_us": pl.UInt32,
+        "echo_max_us": pl.UInt32,
+        "inflight_bytes": pl.UInt64,
+        "rwnd_bytes": pl.UInt64,
+        "out_of_order_pkts": pl.UInt64,
+    },
     # Readings of the controls' state after every ACK: reading is an index into the flow's readings.
     "readings": {
         "flow": pl.UInt32,
@@ -185,7 +210,7 @@ _NULLS: dict[tuple[str, str], int] = {
 _FEW = 16
 """Up to this many flows or links, ``rows_of`` filters the whole table for each; with more, it
 splits the table once."""
-_ADDED = frozenset({"transfers", "readings", "queue_counters", "sub_queues"})
+_ADDED = frozenset({"transfers", "readings", "queue_counters", "sub_queues", "captured"})
 """Tables that traces of this format may lack, because they were added later."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
@@ -352,8 +377,9 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
     """
     summary = json.loads(result["summary"])
     tables = {}
-    for name in SCHEMA:
-        tables[name] = frame_of(name, result["tables"][name])
+    for name, columns in SCHEMA.items():
+        found = result["tables"].get(name)  # the engine has no captured
+        tables[name] = pl.DataFrame(schema=columns) if found is None else frame_of(name, found)
     trace = Trace(
         tables=tables,
         flows=tuple(FlowSummary.model_validate(flow) for flow in summary["flows"]),

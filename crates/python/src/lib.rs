@@ -1,5 +1,6 @@
 //! The Python module `headway._engine`: bindings of the simulator, which only convert values.
 
+mod capture;
 mod conform;
 mod error;
 mod experiment;
@@ -319,6 +320,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sources, module)?)?;
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(conform::conform, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
     module.add_function(wrap_pyfunction!(lowered_vary, module)?)?;
     module.add_function(wrap_pyfunction!(check_exchanges_live, module)?)?;

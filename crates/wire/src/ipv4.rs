@@ -66,6 +66,10 @@ impl<'a> Ipv4View<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let view = Self::parse_cut(bytes)?;
         let total = usize::from(view.total_len_bytes());
+        if total == 0 {
+            let expected = "at least the header length";
+            return Err(ParseError::value(HEADER, "total length", 2, 0, expected));
+        }
         match bytes.get(..total) {
             Some(bytes) => Ok(Self { bytes }),
             None => Err(ParseError::truncated(
@@ -78,7 +82,8 @@ impl<'a> Ipv4View<'a> {
         }
     }
 
-    /// Views a packet whose payload may be cut, as in a capture with a snap length.
+    /// Views a packet whose payload may be cut, as in a capture with a snap length. A total length
+    /// of 0 is valid: hosts that let their device cut large packets capture them so.
     ///
     /// # Errors
     /// The first wrong field.
@@ -105,7 +110,10 @@ impl<'a> Ipv4View<'a> {
         }
         let words = bytes[0] & 0x0f;
         let options = options_of::<InIpv4>(bytes, words, ("header length", 0))?;
-        let total = be16(bytes, 2);
+        let total = match be16(bytes, 2) {
+            0 => u16::MAX,
+            total => total,
+        };
         if usize::from(total) < FIXED_BYTES + options.len() {
             return Err(ParseError::value(
                 HEADER,

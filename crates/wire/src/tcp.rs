@@ -94,8 +94,8 @@ impl std::fmt::Debug for TcpFlags {
 
 /// A checked view of a TCP segment.
 ///
-/// The data offset is valid and the options are well formed. [`TcpView::verify_checksum`] checks
-/// the checksum. The three reserved bits are ignored (RFC 9293 section 3.1).
+/// The data offset is valid and, unless the view is of a cut segment, the options are well formed.
+/// [`TcpView::verify_checksum`] checks the checksum. The three reserved bits are ignored (RFC 9293 section 3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpView<'a> {
     bytes: &'a [u8],
@@ -122,6 +122,37 @@ impl<'a> TcpView<'a> {
         let options = options_of::<InTcp>(bytes, words, ("data offset", 12))?;
         for option in Walker::<InTcp>::new(options) {
             option?;
+        }
+        Ok(Self { bytes })
+    }
+
+    /// Views a segment whose options may be cut or wrong, as in a capture with a snap length.
+    /// Iterating over its options may end with an error.
+    ///
+    /// # Errors
+    /// The first wrong field.
+    pub fn parse_cut(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let available = bytes.len();
+        if available < FIXED_BYTES {
+            let needed = FIXED_BYTES;
+            return Err(ParseError::truncated(
+                HEADER,
+                "fixed header",
+                0,
+                needed,
+                available,
+            ));
+        }
+        let words = bytes[12] >> 4;
+        if words < 5 {
+            let found = u64::from(words);
+            return Err(ParseError::value(
+                HEADER,
+                "data offset",
+                12,
+                found,
+                "at least 5 words",
+            ));
         }
         Ok(Self { bytes })
     }
@@ -183,7 +214,7 @@ impl<'a> TcpView<'a> {
     /// Iterates over the options.
     #[must_use]
     pub fn options(&self) -> Walker<'a, InTcp> {
-        Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes()])
+        Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes().min(self.bytes.len())])
     }
 
     /// Returns the first option of a type, `None` if there is none.
@@ -194,10 +225,10 @@ impl<'a> TcpView<'a> {
         find(self.options())
     }
 
-    /// The data.
+    /// The data, or the part of it that was captured.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[self.header_len_bytes()..]
+        &self.bytes[self.header_len_bytes().min(self.bytes.len())..]
     }
 
     /// Checks the checksum of a whole segment between two hosts.
@@ -243,7 +274,7 @@ impl TcpRepr {
     /// Copies a view to a value.
     ///
     /// # Errors
-    /// None in practice: the view has checked everything, and the options are checked again.
+    /// A wrong option in a view of a cut segment.
     pub fn from_view(view: &TcpView<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             source_port: view.source_port(),
@@ -253,7 +284,9 @@ impl TcpRepr {
             flags: view.flags(),
             window: view.window(),
             urgent_pointer: view.urgent_pointer(),
-            options: OptionSpace::parse(&view.bytes[FIXED_BYTES..view.header_len_bytes()])?,
+            options: OptionSpace::parse(
+                &view.bytes[FIXED_BYTES..view.header_len_bytes().min(view.bytes.len())],
+            )?,
         })
     }
 

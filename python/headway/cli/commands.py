@@ -84,6 +84,26 @@ COMMANDS = {
         "tmix",
         "Convert a tmix file into a file of exchanges that flows can play.",
     ),
+    "import": Command(
+        "measured",
+        "import_measured",
+        "Import a capture or the results of another tool as a trace.",
+    ),
+    "compare": Command(
+        "measured",
+        "compare",
+        "Compare a measurement with the simulation of an experiment.",
+    ),
+    "fit": Command(
+        "measured",
+        "fit",
+        "Fit the simplest path to a capture: rate, round trip, queue and loss.",
+    ),
+    "cite": Command(
+        "cite",
+        "cite",
+        "Print BibTeX entries of Headway and of the sources of algorithms.",
+    ),
     "conform": Command(
         "conform",
         "conform",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,31 @@ def plot_trace(trace: Trace, path: Path) -> None:
 
     file_format = check_format(path)
     save_figure(trace_figure(trace), path.with_suffix(""), [file_format])
+
+
+def plot_beside(traces: Mapping[str, Trace], path: Path) -> None:
+    """Write goodputs, windows and RTTs of all flows of several traces as one picture.
+
+    ``traces`` maps labels to traces. Raises HeadwayError.
+    """
+    from headway.figures import Panel, save_figure, timeseries, variant_of
+
+    file_format = check_format(path)
+    panels: dict[str, list[Series]] = {}
+    for number, (label, trace) in enumerate(traces.items()):
+        whole = _panels_per_flow(trace) if len(trace.tcp_flows()) <= MOST_FLOWS else []
+        for panel in whole or _panels_per_control(trace):
+            for series in panel.series:
+                one = replace(
+                    series,
+                    label=f"{label}, {series.label}",
+                    style=variant_of(series.style, number),
+                )
+                panels.setdefault(panel.y_label, []).append(one)
+    drawn = [Panel(label, series) for label, series in panels.items() if series]
+    if not drawn:
+        raise HeadwayError("plot: no flow with data")
+    save_figure(timeseries(drawn, height_mm=_PANEL_MM), path.with_suffix(""), [file_format])
 
 
 def plot_transfers_of(groups: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -94,14 +119,21 @@ def _panels_per_flow(trace: Trace) -> list[Panel]:
     state = _by(trace["flow_state"], "flow")
     return [
         Panel("goodput (Mbit/s)", _goodputs(trace, {flow: (flow,) for flow in drawn}, drawn)),
-        Panel(
-            "cwnd (packets)",
-            [_step_series(one, state[n], "cwnd_pkts", 1) for n, one in drawn.items()],
-        ),
+        _windows(trace, drawn, state),
         Panel(
             "RTT (ms)", [_step_series(one, state[n], "srtt_us", 1e3) for n, one in drawn.items()]
         ),
     ]
+
+
+def _windows(trace: Trace, drawn: Mapping[int, _Drawn], state: Mapping[int, pl.DataFrame]) -> Panel:
+    """Congestion windows; of a capture, which does not have them, packets in flight."""
+    from headway.figures import Panel
+
+    known = trace["flow_state"]["cwnd_pkts"].null_count() < trace["flow_state"].height
+    column = "cwnd_pkts" if known or not trace["flow_state"].height else "inflight_pkts"
+    label = "cwnd (packets)" if column == "cwnd_pkts" else "in flight (packets)"
+    return Panel(label, [_step_series(one, state[n], column, 1) for n, one in drawn.items()])
 
 
 def _flows(trace: Trace) -> dict[int, _Drawn]:
@@ -243,6 +275,7 @@ def _goodputs(
 
 def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
     """Times in ns and total bytes at time 0 and at the last counter reading of each slot."""
+    rows = rows.filter(pl.col("time_ns") > 0)
     times_ns = np.concatenate([[0.0], rows["time_ns"].to_numpy()])
     total = np.concatenate([[0.0], rows["delivered_bytes"].to_numpy()])
     slots = times_ns // least_ns

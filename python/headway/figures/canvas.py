@@ -6,6 +6,7 @@ quickly. Files are reproducible: they have no date and fixed identifiers.
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -26,32 +27,6 @@ _CSS_PX_PER_INCH = 96
 #: Enlarges figures on screens, which are read from a larger distance than paper.
 _SCREEN_SCALE = 1.35
 
-#: Letters are stored as text, not as outlines: SVG stays small and searchable, PDF editable.
-_RC: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
-    "font.size": 8.5,
-    "axes.titlesize": 9.0,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.0,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "hatch.linewidth": 0.5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "headway",
-    "pdf.fonttype": 42,
-    "savefig.dpi": 200,
-    "path.simplify": True,
-}
-
 #: Leaves out metadata, such as the date, that Matplotlib would otherwise write into files.
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
@@ -65,8 +40,17 @@ def drawing() -> Iterator[None]:
     """Use Headway's Matplotlib settings within the block, and restore the caller's afterwards."""
     from matplotlib import rc_context
 
-    with rc_context(_RC):
+    with rc_context(_settings()):
         yield
+
+
+@functools.cache
+def _settings() -> Any:
+    """The settings of paper.mplstyle, which users can name as the style "headway.paper"."""
+    from matplotlib import rc_params_from_file
+
+    file = Path(__file__).parents[1] / "paper.mplstyle"
+    return rc_params_from_file(file, use_default_template=False)
 
 
 def new_figure(

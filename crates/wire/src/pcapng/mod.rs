@@ -7,7 +7,7 @@
 mod reader;
 mod writer;
 
-pub use reader::{Block, Interface, Packet, Reader};
+pub use reader::{Block, Interface, Packet, Reader, Stream};
 pub use writer::{Section, Writer};
 
 /// The link type of packets that begin with their IP header.

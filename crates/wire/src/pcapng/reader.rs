@@ -51,11 +51,18 @@ pub struct Packet<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// Iterates over the blocks of a file; stops after the first error.
+/// Iterates over the blocks of a file in memory; stops after the first error.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     file: &'a [u8],
     at: usize,
+    stream: Stream,
+}
+
+/// Decodes one block after the other, for files that are not in memory as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    has_section: bool,
     big_endian: bool,
     resolutions: Vec<u8>,
 }
@@ -138,43 +145,74 @@ impl<'a> Reader<'a> {
         Self {
             file,
             at: 0,
-            big_endian: false,
-            resolutions: Vec::new(),
+            stream: Stream::new(),
         }
     }
 
     fn step(&mut self) -> Result<Option<Block<'a>>, ParseError> {
         while self.at < self.file.len() {
-            let start = self.at;
-            let (block_type, body) = self.frame()?;
-            let block = match block_type {
-                BLOCK_SECTION => Some(self.section(body)?),
-                BLOCK_INTERFACE => Some(self.interface(body)?),
-                BLOCK_ENHANCED_PACKET => Some(self.packet(body)?),
-                _ if start == 0 => {
-                    let found = u64::from(block_type);
-                    return Err(ParseError::value(
-                        FILE,
-                        "block type",
-                        0,
-                        found,
-                        "a section header",
-                    ));
-                }
-                _ => None,
-            };
+            let (block, end) = self.stream.block(self.file, self.at)?;
+            self.at = end;
             if block.is_some() {
                 return Ok(block);
             }
         }
         Ok(None)
     }
+}
 
-    /// Checks a block's two length fields and advances to the next block.
-    fn frame(&mut self) -> Result<(u32, Body<'a>), ParseError> {
-        let start = self.at;
+impl Stream {
+    /// A stream at the beginning of its file.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            has_section: false,
+            big_endian: false,
+            resolutions: Vec::new(),
+        }
+    }
+
+    /// Length in bytes of the block that begins with `head`, which has at least twelve bytes.
+    ///
+    /// # Errors
+    /// A block whose first fields are wrong, with an offset from the start of the block.
+    pub fn block_len_bytes(&self, head: &[u8]) -> Result<usize, ParseError> {
+        let mut stream = Self {
+            has_section: self.has_section,
+            big_endian: self.big_endian,
+            resolutions: Vec::new(),
+        };
+        stream.head(head, 0).map(|(_, length, _)| length)
+    }
+
+    /// Decodes the block at byte `start` of `file`. Returns it, or `None` if its type is unknown,
+    /// and where it ends.
+    ///
+    /// # Errors
+    /// The wrong field, with its offset from the start of `file`.
+    pub fn block<'a>(
+        &mut self,
+        file: &'a [u8],
+        start: usize,
+    ) -> Result<(Option<Block<'a>>, usize), ParseError> {
+        let (block_type, body, end) = self.frame(file, start)?;
+        let block = match block_type {
+            BLOCK_SECTION => Some(self.section(body)?),
+            BLOCK_INTERFACE => Some(self.interface(body)?),
+            BLOCK_ENHANCED_PACKET => Some(self.packet(body)?),
+            _ => None,
+        };
+        Ok((block, end))
+    }
+
+    /// Reads a block's type and first length field.
+    fn head<'a>(
+        &mut self,
+        file: &'a [u8],
+        start: usize,
+    ) -> Result<(u32, usize, Body<'a>), ParseError> {
         let mut head = Body {
-            file: self.file,
+            file,
             at: start,
             big_endian: self.big_endian,
         };
@@ -183,7 +221,7 @@ impl<'a> Reader<'a> {
             // The block type is the same in both byte orders; the magic number tells which order
             // the file has.
             let mut magic = Body {
-                file: self.file,
+                file,
                 at: start + 8,
                 big_endian: false,
             };
@@ -201,12 +239,13 @@ impl<'a> Reader<'a> {
                 }
             };
             self.big_endian = head.big_endian;
-        } else if start == 0 {
+            self.has_section = true;
+        } else if !self.has_section {
             let found = u64::from(block_type);
             return Err(ParseError::value(
                 FILE,
                 "block type",
-                0,
+                start,
                 found,
                 "a section header",
             ));
@@ -222,22 +261,26 @@ impl<'a> Reader<'a> {
                 "a multiple of 4, at least 12",
             ));
         }
-        let end = start.saturating_add(length as usize);
-        if end > self.file.len() {
-            return Err(ParseError::truncated(
-                FILE,
-                "block",
-                start,
-                end,
-                self.file.len(),
-            ));
+        Ok((block_type, length as usize, head))
+    }
+
+    /// Checks a block's two length fields. Returns its type, its body and where it ends.
+    fn frame<'a>(
+        &mut self,
+        file: &'a [u8],
+        start: usize,
+    ) -> Result<(u32, Body<'a>, usize), ParseError> {
+        let (block_type, length, head) = self.head(file, start)?;
+        let end = start.saturating_add(length);
+        if end > file.len() {
+            return Err(ParseError::truncated(FILE, "block", start, end, file.len()));
         }
         let mut tail = Body {
             at: end - 4,
             ..head
         };
         let again = tail.u32("trailing block length")?;
-        if again != length {
+        if again as usize != length {
             return Err(ParseError::value(
                 FILE,
                 "trailing block length",
@@ -246,15 +289,14 @@ impl<'a> Reader<'a> {
                 "the block length",
             ));
         }
-        self.at = end;
         let body = Body {
-            file: &self.file[..end - 4],
+            file: &file[..end - 4],
             ..head
         };
-        Ok((block_type, body))
+        Ok((block_type, body, end))
     }
 
-    fn section(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
+    fn section<'a>(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
         self.resolutions.clear();
         body.take("byte-order magic", 4)?;
         let at = body.at;
@@ -279,7 +321,7 @@ impl<'a> Reader<'a> {
         Ok(Block::Section { comment })
     }
 
-    fn interface(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
+    fn interface<'a>(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
         let mut interface = Interface {
             link_type: body.u16("link type")?,
             snaplen_bytes: 0,
@@ -312,7 +354,7 @@ impl<'a> Reader<'a> {
         Ok(Block::Interface(interface))
     }
 
-    fn packet(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
+    fn packet<'a>(&mut self, mut body: Body<'a>) -> Result<Block<'a>, ParseError> {
         let at = body.at;
         let interface = body.u32("interface")?;
         let Some(&resolution) = self.resolutions.get(interface as usize) else {
