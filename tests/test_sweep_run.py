@@ -1,7 +1,6 @@
 """Runs of sweeps: resumed, divided, failed; and the tables of their results."""
 
 import json
-import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -51,8 +50,9 @@ def drops(trace):
     print("a function may print")
     for order in sorted(ORDERS.glob(f"*-{trace.flows[0].control}-{trace.meta['seed']}")):
         order.unlink()
-        os.kill(os.getpid() if order.name.startswith("worker") else os.getppid(), signal.SIGKILL)
-        signal.pause()
+        if order.name.startswith("parent"):
+            os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
     return {"lost_pkts": metrics.drops_pkts(trace), "control": trace.flows[0].control}
 '''
 
@@ -168,14 +168,14 @@ def test_a_failed_run_is_a_row_with_its_error(tmp_path: Path) -> None:
 
 def test_replications_end_when_the_interval_is_narrow(tmp_path: Path) -> None:
     fields = {**SMALL, "cross": {"flows": ["2xcubic", "1xreno"]}}
-    until = {"until": "goodput_bps", "within": "4%", "least": 3, "most": 9}
+    until = {"until": "jain_index", "within": "4%", "least": 3, "most": 9}
     sweep = Sweep(**{**fields, "replications": until})
     assert sweep.rows == 2
     outcomes = run_here(sweep, tmp_path)
     frame = sweep.collect(tmp_path)
     counts = frame.group_by("flows", maintain_order=True).len()["len"].to_list()
     assert [outcome["runs"] for outcome in outcomes] == counts
-    assert counts[1] == 3  # a single flow has nearly the same goodput with each seed
+    assert counts[1] == 3  # the index of a single flow is always 1
     assert 3 < counts[0] <= 9
     # more runs in the folder change nothing
     run_here(Sweep(**{**fields, "replications": 9}), tmp_path)
@@ -293,4 +293,3 @@ def test_shards_make_the_table_of_the_whole_sweep(tmp_path: Path) -> None:
     assert execute(["sweep", "status", str(file), "--out", str(tmp_path / "out")]) == 0
     traces = list((tmp_path / "out" / "runs").glob("*/trace/trace.json"))
     assert len(traces) == 12
-    assert os.stat(traces[0]).st_nlink == 1

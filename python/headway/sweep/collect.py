@@ -78,7 +78,7 @@ def table_of(sweep: Sweep, folder: Path) -> Table:
     """The table of the results in a folder.
 
     Columns: row (of the plan), replication, seed, the fields that vary, class, flow_count, the
-    metrics, functions' values, error. Raises HeadwayError if the folder has no results of this sweep.
+    metrics, functions' values, error. Raises HeadwayError if the folder has none of this sweep.
     """
     results = Results(folder)
     if not results.check(sweep):
