@@ -28,7 +28,7 @@ _OPTIONS = {
     "status": set(),
     "collect": {"to"},
     "clean": {"everything"},
-    "report": {"to"},
+    "report": {"to", "x", "y", "colour", "facet"},
 }  # fmt: skip
 """By action, the options that only some actions have."""
 
@@ -65,8 +65,21 @@ def sweep(
             "--to",
             parser=path,
             metavar="FILE",
-            help="With collect: the table, .parquet or .csv. With report: the page, .html.",
+            help="With collect: the table, .parquet or .csv. With report: the page, .html, or a "
+            "figure, .svg, .pdf or .png.",
         ),
+    ] = None,
+    x: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With report: the figure's x axis.")
+    ] = None,
+    y: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With report: the figure's metric.")
+    ] = None,
+    colour: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With report: a curve for each value.")
+    ] = None,
+    facet: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With report: a panel for each value.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="With clean: remove all results of the sweep.")
@@ -84,6 +97,8 @@ def sweep(
     given = {
         "rows": rows is not None, "shard": shard is not None, "on": on is not None,
         "workers": workers != 0, "to": to is not None, "everything": everything,
+        "x": x is not None, "y": y is not None, "colour": colour is not None,
+        "facet": facet is not None,
     }  # fmt: skip
     for name, is_given in given.items():
         if is_given and name not in _OPTIONS[action]:
@@ -106,7 +121,7 @@ def sweep(
     elif action == "clean":
         _clean(loaded, folder, everything=everything, as_json=as_json)
     else:
-        _report(loaded, folder, to, as_json=as_json)
+        _report(loaded, folder, to, (x, y, colour, facet), as_json=as_json)
 
 
 def _plan(loaded: Sweep, rows: Path | None, workers: int, *, as_json: bool) -> None:
@@ -273,16 +288,35 @@ def _clean(loaded: Sweep, folder: Path, *, everything: bool, as_json: bool) -> N
     print(f"removed {number_of(len(others), 'run')} and {number_of(partial, 'partial run')}")
 
 
-def _report(loaded: Sweep, folder: Path, to: Path | None, *, as_json: bool) -> None:
+def _report(
+    loaded: Sweep,
+    folder: Path,
+    to: Path | None,
+    columns: tuple[str | None, str | None, str | None, str | None],
+    *,
+    as_json: bool,
+) -> None:
+    from headway.sweep import figure
     from headway.sweep.collect import table_of
     from headway.sweep.report import save_page
 
     to = to or folder / "report.html"
     check_file("to", to)
+    x, y, colour, facet = columns
+    is_figure = to.suffix in figure.FORMATS
+    if is_figure and (x is None or y is None):
+        raise HeadwayError(f"to: {to}: a figure needs --x and --y, names of columns")
+    if not is_figure and any(columns):
+        raise HeadwayError(f"to: {to}: a figure's name ends in {', '.join(figure.FORMATS)}")
     table = table_of(loaded, folder)
-    save_page(loaded, table, folder, to)
+    if is_figure:
+        assert x is not None
+        assert y is not None
+        figure.save(table, to, x, y, colour, facet)
+    else:
+        save_page(loaded, table, folder, to)
     if as_json:
         print_json({"rows": table.frame.height, "missing": table.missing, "file": str(to)})
         return
     _say_missing(table.missing, loaded)
-    console().print(f"page: {to}", markup=False, soft_wrap=True)
+    console().print(f"{'figure' if is_figure else 'page'}: {to}", markup=False, soft_wrap=True)

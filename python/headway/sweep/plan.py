@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MAX_COMBINATIONS = 10_000_000
 """Most combinations of a sweep, before conditions drop some."""
+_MOST_CHECKS = 500
+"""Most combinations that are checked before a sweep runs; errors of others are rows."""
 _TRIES = 4
 """A value must be allowed in one of the first combinations that have it."""
 
@@ -303,7 +305,10 @@ class Sweep(Spec):
         known: dict[str, tuple[str, ...]] = {}
         tries: dict[tuple[str, Value], int] = {}
         failed: dict[tuple[str, Value], HeadwayError] = {}
+        checks = 0
         for cell in self.cells:
+            if checks == _MOST_CHECKS:
+                break
             pairs = [
                 pair
                 for pair in zip(self.fields, cell, strict=True)
@@ -311,6 +316,7 @@ class Sweep(Spec):
             ]
             if not pairs and tries:
                 continue
+            checks += 1
             try:
                 experiment = self.base.experiment(dict(zip(self.fields, cell, strict=True)))
             except HeadwayError as error:
