@@ -89,6 +89,7 @@ def test_the_same_results_give_the_same_page_which_needs_no_network(done: Path) 
     assert html.count("</script><b>") == 0
 
 
+@pytest.mark.slow
 def test_a_figure_has_medians_with_intervals(done: Path, tmp_path: Path, capfd) -> None:
     frame = pl.DataFrame({"x": [1] * 21 + [2], "y": [*map(float, range(21)), 7.0]})
     [axes] = median_figure(frame, "x", "y").axes
