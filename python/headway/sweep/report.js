@@ -110,9 +110,9 @@
     if (keep) drawn = all;
     var values = kind === "line" ? all.flatMap(function (g) { var i = interval(g.sorted, el("interval").value); return i ? [g.median].concat(i) : [g.median]; }) : all.map(function (g) { return g.median; });
     facets.forEach(function (code, place) {
-      var own = all.filter(function (g) { return g.codes[2] === code; }), left = (place % across) * each + 62, top = Math.floor(place / across) * high + 26;
+      var own = all.filter(function (g) { return g.codes[2] === code; }), left = (place % across) * each + 90, top = Math.floor(place / across) * high + 26;
       if (facet) pen.text(left, top - 12, facet.name + " = " + levelText(facet, code), "left", ink.text);
-      panel(pen, own, { left: left, top: top, width: each - 80, height: high - 78 }, { kind: kind, x: x, y: y, colour: colour, values: values, all: all }, ink, keep);
+      panel(pen, own, { left: left, top: top, width: each - 122, height: high - 78 }, { kind: kind, x: x, y: y, colour: colour, values: values, all: all }, ink, keep);
     });
     return total;
   }
@@ -128,7 +128,7 @@
     } else { xs = levelled(view.x.levels, view.x.name, view.x.is_text); ys = magnitudes(view.values, view.y.name); }
     var axes = Axes(pen, at.left, at.top, at.width, at.height, xs, ys, ink);
     pen.text(middle, bottom, label(view.kind === "cdf" ? view.y.name : view.x.name, xs.scale), "center", ink.text);
-    pen.text(at.left - 50, at.top + at.height / 2, view.kind === "cdf" ? "share of rows" : label(view.y.name, ys.scale), "center", ink.text, true);
+    pen.text(at.left - 80, at.top + at.height / 2, view.kind === "cdf" ? "share of rows" : label(view.y.name, ys.scale), "center", ink.text, true);
     var series = new Map();
     own.forEach(function (g) { if (!series.has(g.codes[1])) series.set(g.codes[1], []); series.get(g.codes[1]).push(g); });
     series.forEach(function (list, code) {
