@@ -17,9 +17,9 @@ from headway.backends.kernel import check, headwayctl, supported
 from headway.backends.sim import SimBackend, scenario_json
 from headway.cli import random_cases as command
 from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, execute
-from headway.cli.try_experiment import from_file
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import FLOW_OPTIONS, Experiment, Flow
+from headway.try_experiment import from_file
 from headway.validation.minimize import minimize, one_line
 from headway.validation.random_cases import (
     KINDS,

@@ -89,7 +89,7 @@ def test_a_failed_save_says_how_many_are_kept(tmp_path: Path, monkeypatch) -> No
             raise HeadwayError(f"{path}: disk full while saving; no part of it was kept")
         return save_trace(trace, path)
 
-    monkeypatch.setattr("headway.sweep.save_trace", full)
+    monkeypatch.setattr("headway.sweep.trials.save_trace", full)
     points = {key: make("reno", "50 ms") for key in "abc"}
     with pytest.raises(HeadwayError, match=r"disk full while saving.*; 1 of 3 trials are kept"):
         run_trials(points, tmp_path, Counting())

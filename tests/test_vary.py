@@ -9,7 +9,6 @@ import pytest
 
 from headway import metrics
 from headway.backends.sim import SimBackend, scenario
-from headway.cli.try_experiment import from_file, save
 from headway.errors import ExperimentError
 from headway.experiment import (
     Dumbbell,
@@ -24,6 +23,7 @@ from headway.experiment import (
     TraceStep,
     outages,
 )
+from headway.try_experiment import from_file, save
 
 STEPS = Schedule(
     steps=[

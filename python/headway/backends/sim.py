@@ -111,6 +111,20 @@ class SimBackend:
         """
         return self._digest(experiment, _Watched())
 
+    def prepared(self, experiment: Experiment) -> tuple[str, str]:
+        """A digest's key, a hash as of ``key``, and its scenario for ``prepared_digest``.
+
+        Raises HeadwayError for what the simulator does not support.
+        """
+        text = scenario_json(_without_readings(experiment), digest=True, trace=False)
+        return _key(text), text
+
+    def prepared_digest(self, experiment: Experiment, scenario: str) -> Digest:
+        """The ``digest`` of an experiment whose scenario is known."""
+        check_size(_without_readings(experiment))
+        result = self._engine(scenario, _Watched())
+        return digest_of_totals(experiment, json.loads(result["digest"]))
+
     def digest_each(
         self, experiments: Sequence[Experiment], finished: Finished[Digest], threads: int = 0
     ) -> None:
@@ -193,7 +207,7 @@ class SimBackend:
         return from_engine(experiment, self._engine(text, watched), _key(text))
 
     def _digest(self, experiment: Experiment, watched: _Watched) -> Digest:
-        plain = experiment.model_copy(update={"sample": None, "capture": None})
+        plain = _without_readings(experiment)
         check_size(plain)
         result = self._engine(scenario_json(plain, digest=True, trace=False), watched)
         return digest_of_totals(experiment, json.loads(result["digest"]))
@@ -235,6 +249,13 @@ class SimBackend:
                 f"simulator: {error}; shorten the run, or reduce what record, sample and capture "
                 "keep"
             ) from None
+
+
+def _without_readings(experiment: Experiment) -> Experiment:
+    """The experiment without what only a trace needs."""
+    if experiment.sample is None and experiment.capture is None:
+        return experiment
+    return experiment.model_copy(update={"sample": None, "capture": None})
 
 
 def _key(scenario_json: str) -> str:

@@ -12,17 +12,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from headway import try_experiment
 from headway.backends import backend_named
-from headway.cli import try_experiment
 from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.paths import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
 from headway.cli.try_diverge import DivergeOptions
-from headway.cli.try_experiment import TryOptions
 from headway.cli.try_results import OtherBackend, print_results
 from headway.cli.try_run import FinishedTrial, Outputs, check_trials, run_trials
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment, Transfers
+from headway.try_experiment import TryOptions
 
 
 class Try(TyperCommand):
@@ -49,10 +49,16 @@ def try_out(
             metavar="[FILE]", help="A whole experiment, as .json or .toml.", show_default=False
         ),
     ] = None,
-    rate: Annotated[str, typer.Option(help="Bottleneck's rate in each direction.")] = "1Mbit/s",
-    rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "50 ms",
-    buffer: Annotated[str, typer.Option(help="Queue limit: bytes, pkts or BDP.")] = "60000 B",
-    loss: Annotated[str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")] = "0",
+    rate: Annotated[
+        str, typer.Option(help="Bottleneck's rate in each direction.")
+    ] = TryOptions.rate,
+    rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = TryOptions.rtt,
+    buffer: Annotated[
+        str, typer.Option(help="Queue limit: bytes, pkts or BDP.")
+    ] = TryOptions.buffer,
+    loss: Annotated[
+        str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")
+    ] = TryOptions.loss,
     jitter: Annotated[
         str | None,
         typer.Option(
@@ -111,7 +117,7 @@ def try_out(
     ] = None,
     aqm: Annotated[
         str, typer.Option(help="AQM of the queue, for example fq_codel:target=5ms,ecn=off.")
-    ] = "drop-tail",
+    ] = TryOptions.aqm,
     vary: Annotated[
         str | None,
         typer.Option(
@@ -165,7 +171,7 @@ def try_out(
     ] = None,
     flows: Annotated[
         str, typer.Option(help="Flows, for example 2xcubic,1xhtcp+jump-start:size=1MB:sack=off.")
-    ] = "1xcubic",
+    ] = TryOptions.flows,
     control: Annotated[
         str | None,
         typer.Option(
@@ -179,15 +185,17 @@ def try_out(
         str | None, typer.Option(help="Start flows one after the other, this far apart.")
     ] = None,
     voip: Annotated[bool, typer.Option("--voip", help="Add a VoIP stream.")] = False,
-    duration: Annotated[str, typer.Option(help="Simulated length.")] = "30 s",
-    warmup: Annotated[str, typer.Option(help="Time at the start that metrics leave out.")] = "0 s",
+    duration: Annotated[str, typer.Option(help="Simulated length.")] = TryOptions.duration,
+    warmup: Annotated[
+        str, typer.Option(help="Time at the start that metrics leave out.")
+    ] = TryOptions.warmup,
     trials: Annotated[
         int, typer.Option(min=1, help="Number of runs, with different start times.")
     ] = 1,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the first trial; each further one adds 1.")
     ] = 1,
-    stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = "linux-6",
+    stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = TryOptions.stack,
     sysctl: Annotated[
         list[str] | None,
         typer.Option(

@@ -44,6 +44,12 @@ COMMANDS = {
         "flow.",
         command_class="Try",
     ),
+    "sweep": Command(
+        "sweep",
+        "sweep",
+        "Run an experiment for all combinations of its fields' values, on one machine or a "
+        "cluster.",
+    ),
     "draw": Command(
         "draw",
         "draw",

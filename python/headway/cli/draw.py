@@ -10,10 +10,10 @@ import typer
 from headway.cli.options import AsJson
 from headway.cli.paths import check_file, path
 from headway.cli.show import console, print_json
-from headway.cli.try_experiment import from_file
 from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.report import sketches
+from headway.try_experiment import from_file
 
 
 def draw(

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headway import try_experiment
 from headway.backends import Backend, backend_named
 from headway.backends.kernel import check
 from headway.backends.repeating import Repeating
 from headway.backends.sim import scenario_json
-from headway.cli import try_experiment
 from headway.cli.paths import check_folder
 from headway.cli.show import console, notice, print_json, print_table, progress_bar
 from headway.errors import HeadwayError, InterruptedRunError

@@ -39,37 +39,37 @@ _READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomll
 
 @dataclass(frozen=True)
 class TryOptions:
-    """The values of the options of ``headway try``, as text."""
+    """The values of the options of ``headway try``, as text, with their defaults."""
 
-    rate: str
-    rtt: str
-    buffer: str
-    loss: str
-    jitter: str | None
-    burst_loss: str | None
-    policer: str | None
-    shaper: str | None
-    aggregation: str | None
-    ack_thinning: str | None
-    corruption: str | None
-    mtu: str | None
-    aqm: str
-    vary: str | None
-    quick_start: str | None
-    routers: Sequence[str]
-    routers_at_arrival: bool
-    hops: Sequence[str]
-    reverse: str | None
-    topology: Path | None
-    flows: str
-    control: str | None
-    voip: bool
-    apart: str | None
-    duration: str
-    warmup: str
-    stack: str
-    sysctls: Sequence[str]
-    route: Sequence[str]
+    rate: str = "1Mbit/s"
+    rtt: str = "50 ms"
+    buffer: str = "60000 B"
+    loss: str = "0"
+    jitter: str | None = None
+    burst_loss: str | None = None
+    policer: str | None = None
+    shaper: str | None = None
+    aggregation: str | None = None
+    ack_thinning: str | None = None
+    corruption: str | None = None
+    mtu: str | None = None
+    aqm: str = "drop-tail"
+    vary: str | None = None
+    quick_start: str | None = None
+    routers: Sequence[str] = ()
+    routers_at_arrival: bool = False
+    hops: Sequence[str] = ()
+    reverse: str | None = None
+    topology: Path | None = None
+    flows: str = "1xcubic"
+    control: str | None = None
+    voip: bool = False
+    apart: str | None = None
+    duration: str = "30 s"
+    warmup: str = "0 s"
+    stack: str = "linux-6"
+    sysctls: Sequence[str] = ()
+    route: Sequence[str] = ()
 
 
 def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
@@ -114,7 +114,7 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, str]:
 def _topology(try_options: TryOptions) -> object:
     """The topology, or its fields."""
     if try_options.topology is not None:
-        fields = _fields_of_file(try_options.topology)
+        fields = fields_of_file(try_options.topology)
         is_whole = isinstance(fields, dict) and "topology" in fields
         return fields["topology"] if is_whole else fields
     if try_options.hops:
@@ -258,7 +258,7 @@ def from_file(path: Path) -> Experiment:
     From the output of ``headway try --json`` it reads the key ``experiment``. Raises
     HeadwayError with a one-line message.
     """
-    fields = _fields_of_file(path)
+    fields = fields_of_file(path)
     if isinstance(fields, dict) and "topology" not in fields and "experiment" in fields:
         fields = fields["experiment"]
     try:
@@ -267,7 +267,7 @@ def from_file(path: Path) -> Experiment:
         raise HeadwayError(f"{path}: {_shortened(str(error))}") from None
 
 
-def _fields_of_file(path: Path) -> Any:
+def fields_of_file(path: Path) -> Any:
     """The content of a .json or .toml file. Raises HeadwayError with a one-line message."""
     read = _READERS.get(path.suffix.lower())
     if read is None:

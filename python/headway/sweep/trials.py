@@ -59,7 +59,7 @@ class Observed(Generic[Row]):
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def add(self, key: str, row: Row, meta: Mapping[str, Any]) -> None:
-        """Add one trial."""
+        """Add one trial's observation."""
         self.rows[key] = row
         self.meta = self.meta or meta
 
