@@ -148,7 +148,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare a measurement with the simulation of an experiment."""
-    from headway.cli import try_experiment
+    from headway import try_experiment
     from headway.imports import compared, load
 
     _check_plot(plot)
@@ -195,7 +195,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit the simplest path to a capture: rate, round trip, queue and loss."""
-    from headway.cli import try_experiment
+    from headway import try_experiment
     from headway.experiment import Dumbbell
     from headway.imports import fit as fitted_to
     from headway.imports import import_file
