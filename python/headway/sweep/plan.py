@@ -390,7 +390,8 @@ def _read_table(
         with Path(table).open(newline="", encoding="utf-8") as stream:
             lines = [line for line in csv.reader(stream, strict=True) if line]
     except OSError as error:
-        raise ExperimentError(f"tables: {table}: cannot read: {error.strerror or error}") from None
+        name = Path(table).name  # long words of an error are cut
+        raise ExperimentError(f"tables: {name}: cannot read: {error.strerror or error}") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise ExperimentError(f"tables: {table}: not CSV: {error}") from None
     if not lines:
