@@ -29,6 +29,11 @@ OPTIONS = {
     "har": "--json --pages --rtt",
     "tmix": "--exchanges --json",
     "conform": "--backend --json",
+    "import": "--control --flows --interface --interval --json --out --plot",
+    "compare": "--json --plot",
+    "fit": "--control --json --runs --save",
+    "cite": "",
+    "sweep": "--all --colour --facet --json --on --out --rows --shard --to --workers --x --y",
     "pages": "--json",
     "validate": "--builtin --cost --duration --hours --json --kind --matrix --minimize "
     "--no-builtin --no-cost --no-matrix --only --out --page --quick --random --repeats --resume "
