@@ -243,7 +243,8 @@ class Run:
         counted = self._testbed.mechanisms.router_counters(self._readings())
         tables["router_counters"] = records.frame("router_counters", counted)
         tables["queue_counters"] = self._queue_counters()
-        tables["sub_queues"] = records.empty("sub_queues")
+        for absent in ("sub_queues", "captured"):
+            tables[absent] = records.empty(absent)
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
         }
