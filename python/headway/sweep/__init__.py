@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headway.lazy import lazily
 
 if TYPE_CHECKING:
-    from headway.sweep.plan import Sweep
+    from headway.sweep.sweep import Sweep
     from headway.sweep.trials import (
         Notice,
         Observed,
@@ -42,5 +42,5 @@ _TRIALS = (
 )  # fmt: skip
 __getattr__ = lazily(
     "headway.sweep",
-    {"Sweep": "headway.sweep.plan", **dict.fromkeys(_TRIALS, "headway.sweep.trials")},
+    {"Sweep": "headway.sweep.sweep", **dict.fromkeys(_TRIALS, "headway.sweep.trials")},
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
-from headway.sweep.plan import Sweep, Unit
+from headway.sweep.plan import Plan, Unit
 from headway.sweep.pool import check_outcome, cores
 from headway.sweep.work import Outcome, description_of, run_units, task
 
@@ -24,7 +24,7 @@ _UNITS = 8
 
 
 def outcomes(
-    sweep: Sweep, folder: Path, units: Sequence[Unit], workers: int, address: str | None
+    sweep: Plan, folder: Path, units: Sequence[Unit], workers: int, address: str | None
 ) -> Iterator[Outcome]:
     """Run units on Dask; yields their outcomes. Raises HeadwayError."""
     try:
@@ -46,7 +46,7 @@ def outcomes(
 
 
 def _gathered(
-    client: Client, sweep: Sweep, folder: Path, units: Sequence[Unit]
+    client: Client, sweep: Plan, folder: Path, units: Sequence[Unit]
 ) -> Iterator[Outcome]:
     from distributed import as_completed
 

@@ -13,7 +13,7 @@ import polars as pl
 from headway.errors import HeadwayError
 from headway.files import save_bytes
 from headway.sweep.metrics import OF_CLASS, Metric, Result, rows_of, values_of_run
-from headway.sweep.plan import Sweep
+from headway.sweep.plan import Plan
 from headway.sweep.results import Results
 from headway.sweep.values import Value, quantity
 from headway.sweep.work import Runner, description_of, task
@@ -74,7 +74,7 @@ class Table:
     commands: dict[int, list[str] | None] = field(default_factory=dict)
 
 
-def table_of(sweep: Sweep, folder: Path) -> Table:
+def table_of(sweep: Plan, folder: Path) -> Table:
     """The table of the results in a folder.
 
     Columns: row (of the plan), replication, seed, the fields that vary, class, flow_count, the
@@ -117,7 +117,7 @@ def _type(name: str, axes: Sequence[Axis]) -> Any:
 
 
 def _rows(
-    sweep: Sweep, runner: Runner, axes: Sequence[Axis], table: Table
+    sweep: Plan, runner: Runner, axes: Sequence[Axis], table: Table
 ) -> Iterator[dict[str, Any]]:
     base_seed = sweep.base.seed
     for unit in sweep.units():

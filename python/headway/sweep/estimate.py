@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from headway import _engine
 from headway.backends.sim import scenario_json
 from headway.errors import HeadwayError
-from headway.sweep.plan import Sweep
+from headway.sweep.plan import Plan
 from headway.sweep.pool import cores
 from headway.units import NS_PER_S
 
@@ -37,7 +37,7 @@ class Estimate:
     """Memory of all processes."""
 
 
-def estimate(sweep: Sweep, workers: int = 0) -> Estimate:
+def estimate(sweep: Plan, workers: int = 0) -> Estimate:
     """Try parts of a few runs. Runs on the kernel take their duration, one after the other."""
     runs = len(sweep.cells) * sweep.most_replications
     workers = 1 if sweep.backend == "kernel" else min(workers or cores(), runs)

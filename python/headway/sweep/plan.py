@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -29,11 +29,6 @@ from headway.sweep.metrics import (
     places_of,
 )
 from headway.sweep.values import MAX_VALUES, Distribution, Range, Value, sampled
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from headway.sweep.trials import Progress
 
 MAX_COMBINATIONS = 10_000_000
 """Most combinations of a sweep, before conditions drop some."""
@@ -97,17 +92,8 @@ class Unit(NamedTuple):
     replication: int | None
 
 
-class Sweep(Spec):
-    """A sweep over the fields of an experiment.
-
-    ``experiment`` has options of ``headway try`` (or the fields of an experiment's ``file``) that
-    all runs share. The fields of ``cross`` vary independently, those of each block of ``zip``
-    together. Blocks of ``sample`` are random samples; ``tables`` are CSV files whose header names
-    fields. All blocks cross. A combination is kept if all conditions of ``where`` hold.
-
-    The runs of a combination have the seeds seed, seed + 1, ... A result has ``metrics`` and what
-    ``functions`` ("module:function") make of the run's trace. Raises ExperimentError.
-    """
+class Plan(Spec):
+    """The description of a sweep; see ``headway.sweep.Sweep``."""
 
     name: str = "sweep"
     experiment: dict[str, Any] = default_made_by(dict)
@@ -181,7 +167,7 @@ class Sweep(Spec):
         return self
 
     @classmethod
-    def from_file(cls, path: Path | str) -> Sweep:
+    def from_file(cls, path: Path | str) -> Self:
         """Read a sweep from a .toml file. Raises HeadwayError with one line that names the file.
 
         The files that it names are relative to its folder, which may also have modules with
@@ -336,25 +322,6 @@ class Sweep(Spec):
             raise next(iter(failed.values()))
         for metric in wanted:
             _check_metric(metric, known)
-
-    def run(
-        self, folder: Path | str, workers: int = 0, progress: Progress | None = None
-    ) -> Mapping[str, int]:
-        """Run what is not done, in ``workers`` processes (0: one per core), into a results folder.
-
-        Returns the numbers of rows by state: "done", "failed", and "kept" from before. Raises
-        HeadwayError, also for the folder of another sweep.
-        """
-        from headway.sweep.run import run_sweep
-
-        self.check()
-        return run_sweep(self, Path(folder), workers=workers, progress=progress)
-
-    def collect(self, folder: Path | str) -> pl.DataFrame:
-        """The results in a folder: one row per run and class of flows, in the plan's order."""
-        from headway.sweep.collect import table_of
-
-        return table_of(self, Path(folder)).frame
 
 
 def _check_metric(metric: Metric, known: Mapping[str, tuple[str, ...]]) -> None:

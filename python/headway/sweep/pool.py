@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, KernelCannotError
-from headway.sweep.plan import Sweep, Unit
+from headway.sweep.plan import Plan, Unit
 from headway.sweep.results import compact
 from headway.sweep.work import Description, Outcome, description_of, task
 
@@ -45,7 +45,7 @@ def check_outcome(outcome: Outcome) -> None:
 class Pool:
     """Worker processes, and the units that wait for them."""
 
-    def __init__(self, sweep: Sweep, folder: Path, units: Sequence[Unit], workers: int) -> None:
+    def __init__(self, sweep: Plan, folder: Path, units: Sequence[Unit], workers: int) -> None:
         self._sweep, self._folder = sweep, folder
         self._waiting = deque(units)
         self._workers = max(1, min(workers or cores(), len(units)))
@@ -184,6 +184,6 @@ class Pool:
                 raise HeadwayError(f"worker processes cannot run: they ended with status {status}")
 
 
-def outcomes(sweep: Sweep, folder: Path, units: Sequence[Unit], workers: int) -> Iterator[Outcome]:
+def outcomes(sweep: Plan, folder: Path, units: Sequence[Unit], workers: int) -> Iterator[Outcome]:
     """Run units in local processes, 0 workers meaning one per core; yields their outcomes."""
     return Pool(sweep, folder, units, workers).run()

@@ -22,7 +22,7 @@ from headway.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMIL
 from headway.files import save_text
 from headway.report.dark import dark_colour
 from headway.sweep.collect import Table
-from headway.sweep.plan import Sweep
+from headway.sweep.plan import Plan
 from headway.versions import versions
 
 _COLOURS = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY]
@@ -30,12 +30,12 @@ _LEVELS = 1 << 16
 _LEFT_OUT = ("flow_count",)
 
 
-def save_page(sweep: Sweep, table: Table, folder: Path, to: Path) -> None:
+def save_page(sweep: Plan, table: Table, folder: Path, to: Path) -> None:
     """Write the page of a sweep's table. ``folder`` has its results, which commands name."""
     save_text(to, page(sweep, table, folder))
 
 
-def page(sweep: Sweep, table: Table, folder: Path) -> str:
+def page(sweep: Plan, table: Table, folder: Path) -> str:
     """The page of a sweep's table, as HTML."""
     parts: list[bytes] = []
     columns = [
@@ -81,7 +81,7 @@ def _is_empty(column: pl.Series) -> bool:
     return column.null_count() == len(column) or column.name in ("replication",)
 
 
-def _column(sweep: Sweep, table: Table, name: str, parts: list[bytes]) -> dict[str, Any]:
+def _column(sweep: Plan, table: Table, name: str, parts: list[bytes]) -> dict[str, Any]:
     """A column's description; its data is added to ``parts``, aligned to 4 bytes."""
     series = table.frame[name]
     axis = next((one for one in table.axes if one.column == name), None)
@@ -112,7 +112,7 @@ def _column(sweep: Sweep, table: Table, name: str, parts: list[bytes]) -> dict[s
     return about
 
 
-def _written(sweep: Sweep, name: str, axis: Any, values: Sequence[Any]) -> list[str]:
+def _written(sweep: Plan, name: str, axis: Any, values: Sequence[Any]) -> list[str]:
     """The levels of a field as written in the sweep, for commands."""
     at = sweep.fields.index(name)
     texts: dict[Any, str] = {}
@@ -123,7 +123,7 @@ def _written(sweep: Sweep, name: str, axis: Any, values: Sequence[Any]) -> list[
     return [texts[value] for value in values]
 
 
-def _keys(sweep: Sweep, table: Table, parts: list[bytes]) -> int:
+def _keys(sweep: Plan, table: Table, parts: list[bytes]) -> int:
     """Add the runs' keys to the data if commands need them; returns their number of bytes."""
     if not sweep.cells or sweep.base.as_command(sweep.settings(0), 1) is not None:
         return 0
@@ -132,7 +132,7 @@ def _keys(sweep: Sweep, table: Table, parts: list[bytes]) -> int:
     return len(data)
 
 
-def _command(sweep: Sweep, table: Table, folder: Path, key_bytes: int) -> dict[str, Any]:
+def _command(sweep: Plan, table: Table, folder: Path, key_bytes: int) -> dict[str, Any]:
     """How the page makes the command that repeats a row."""
     if key_bytes:
         runs = f"{folder}/runs/"

@@ -28,14 +28,14 @@ from headway.files import save_error, save_text
 from headway.sweep.metrics import Result
 
 if TYPE_CHECKING:
-    from headway.sweep.plan import Sweep
+    from headway.sweep.plan import Plan
 
 FORMAT = 1
 _ABOUT, _RUNS, _LOG = "sweep.json", "runs", "log"
 _SEPARATORS = (",", ":")
 
 
-def identity(sweep: Sweep) -> dict[str, Any]:
+def identity(sweep: Plan) -> dict[str, Any]:
     """What must be equal for two sweeps to share a folder: changed values make other runs."""
     return {
         "format": FORMAT, "name": sweep.name, "fields": list(sweep.fields),
@@ -63,7 +63,7 @@ class Results:
         self._params: tuple[Mapping[str, Any], str] | None = None
         """The last params.json and its path."""
 
-    def check(self, sweep: Sweep) -> bool:
+    def check(self, sweep: Plan) -> bool:
         """Whether the folder has results of this sweep; False if it is absent or empty.
 
         Raises HeadwayError if it belongs to another sweep, or is another folder.
@@ -91,7 +91,7 @@ class Results:
             )
         return True
 
-    def prepare(self, sweep: Sweep) -> None:
+    def prepare(self, sweep: Plan) -> None:
         """Make the folder, if it is absent. Raises HeadwayError as ``check`` does."""
         try:
             if not self.check(sweep):

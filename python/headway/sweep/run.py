@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.interrupts import interrupted
-from headway.sweep.plan import Sweep, Unit
+from headway.sweep.plan import Plan, Unit
 from headway.sweep.results import Results
 from headway.sweep.trials import Progress, no_progress
 from headway.sweep.work import Outcome
@@ -19,7 +19,7 @@ _ROWS = re.compile(r"(\d*):(\d*)")
 _SHARD = re.compile(r"(\d+)/(\d+)")
 
 
-def rows_of_text(sweep: Sweep, rows: str | None, shard: str | None) -> Sequence[int]:
+def rows_of_text(sweep: Plan, rows: str | None, shard: str | None) -> Sequence[int]:
     """The numbers of the rows that ``A:B`` (from A to below B) and ``I/N`` select.
 
     Shard I of N, from 1 to N, has every N-th row. Raises HeadwayError.
@@ -44,7 +44,7 @@ def rows_of_text(sweep: Sweep, rows: str | None, shard: str | None) -> Sequence[
 
 
 def run_sweep(
-    sweep: Sweep,
+    sweep: Plan,
     folder: Path,
     *,
     rows: Sequence[int] | None = None,
@@ -81,7 +81,7 @@ def run_sweep(
 
 
 def _engine(
-    sweep: Sweep, folder: Path, units: Sequence[Unit], workers: int, on: str | None
+    sweep: Plan, folder: Path, units: Sequence[Unit], workers: int, on: str | None
 ) -> Iterator[Outcome]:
     if not units:
         return iter(())

@@ -33,7 +33,7 @@ from headway.sweep.results import Results, compact
 from headway.versions import versions
 
 if TYPE_CHECKING:
-    from headway.sweep.plan import Sweep, Unit, Until
+    from headway.sweep.plan import Plan, Unit, Until
 
 Description = Mapping[str, Any]
 """What a process must know of a sweep, as JSON."""
@@ -44,7 +44,7 @@ Outcome = dict[str, Any]
 KEY_CHARACTERS = 32
 
 
-def description_of(sweep: Sweep) -> Description:
+def description_of(sweep: Plan) -> Description:
     """The description of a sweep."""
     return {
         "base": sweep.base.model_dump(mode="json"),
@@ -54,7 +54,7 @@ def description_of(sweep: Sweep) -> Description:
     }
 
 
-def task(sweep: Sweep, unit: Unit, *, has_died: bool = False) -> dict[str, Any]:
+def task(sweep: Plan, unit: Unit, *, has_died: bool = False) -> dict[str, Any]:
     """A unit of a sweep, as JSON. ``has_died``: processes died while they ran it."""
     return {
         "row": unit.row, "settings": sweep.settings(unit.cell), "replication": unit.replication,
