@@ -97,7 +97,7 @@ fn version_3_retransmits_much_less_than_version_1_with_small_buffers() {
         let version_3 = alone("bbr3", &path, 0.0).1;
         println!("buffer of {bdp_tenths} tenths: {version_1:.4} and {version_3:.4} retransmitted");
         assert!(
-            version_3 < version_1 / 3.0,
+            version_3 < version_1 / 4.0,
             "{bdp_tenths}: {version_3} {version_1}"
         );
     }
