@@ -34,7 +34,9 @@ ControlName = Annotated[
 ]
 Interval = Annotated[
     str,
-    typer.Option("--interval", metavar="TIME", help="Combine the packets of each such time."),
+    typer.Option(
+        "--interval", metavar="TIME", help="Length of the intervals in which samples are combined."
+    ),
 ]
 Plot = Annotated[
     Path | None, typer.Option("--plot", parser=path, metavar="FILE", help="Draw the time series.")
@@ -186,7 +188,7 @@ def fit(
     ],
     control: ControlName = None,
     runs: Annotated[
-        int, typer.Option("--runs", min=0, help="Simulate at most this often; needs --control.")
+        int, typer.Option("--runs", min=0, help="Largest number of simulations; needs --control.")
     ] = 40,
     save: Annotated[
         Path | None,
