@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -277,16 +278,20 @@ def test_the_table_is_filtered_and_sorted_and_gives_commands(window: chromium.Br
     assert len(shown(window)) < 60  # of 50,000
 
 
+FILTERED = """new Promise(resolve => {
+    const box = document.getElementById('filter'), began = performance.now();
+    box.value = TEXT; box.dispatchEvent(new Event('input'));
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)));
+})"""
+"""The time in ms from typing TEXT until the browser has painted the table."""
+
+
 @pytest.mark.measures
 def test_a_page_of_50000_rows_opens_in_2_s_and_filters_in_100_ms(
     window: chromium.Browser,
 ) -> None:
     assert window.value("window.sweepReport.ready") < 2000
     choose(window, "chart", "line")
-    taken_ms = []
     for text in ("cubic", "utilization<0.5", "2xbbr rtt_us>50000", ""):
-        began = "window.began = performance.now()"
-        window.value(began)
-        choose(window, "filter", text)
-        taken_ms.append(window.value("performance.now() - window.began"))
-    assert sorted(taken_ms)[2] < 100
+        script = FILTERED.replace("TEXT", json.dumps(text))
+        assert statistics.median(window.value(script) for _ in range(5)) < 100, text

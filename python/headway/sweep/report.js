@@ -31,20 +31,25 @@
   }
 
   // The filter: words that a text has, and comparisons such as rtt_us<50000 or class=cubic.
+  var comparisons = {
+    "<": function (a, b) { return a < b; }, ">": function (a, b) { return a > b; },
+    "<=": function (a, b) { return a <= b; }, ">=": function (a, b) { return a >= b; },
+    "=": function (a, b) { return a === b; }, "!=": function (a, b) { return a !== b; }
+  };
   function tests(text) {
     return text.split(/\s+/).filter(Boolean).map(function (word) {
       var parts = /^([\w.\[\]*]+)(<=|>=|!=|=|<|>)(.+)$/.exec(word), column = parts && byName[parts[1]];
       if (!column) return wordTest(word.toLowerCase());
-      var number = Number(parts[3]), op = parts[2];
+      var number = Number(parts[3]), op = parts[2], compare = comparisons[op];
       function holds(value) {
-        if (typeof value === "string") { var same = value === parts[3]; return op === "=" ? same : op === "!=" ? !same : false; }
-        return { "<": value < number, ">": value > number, "<=": value <= number, ">=": value >= number, "=": value === number, "!=": value !== number }[op];
+        if (typeof value !== "string") return compare(value, number);
+        return op === "=" ? value === parts[3] : op === "!=" && value !== parts[3];
       }
       if (column.kind === "levels") {
         var fits = column.levels.map(holds);
         return function (row) { return fits[column.data[row]] === true; };
       }
-      return function (row) { return holds(column.data[row]); };
+      return function (row) { return compare(column.data[row], number); };
     });
   }
   function wordTest(word) {
@@ -98,23 +103,26 @@
     var style = getComputedStyle(document.documentElement), colour = function (name) { return style.getPropertyValue("--" + name).trim(); };
     return { text: colour("ink"), edge: colour("edge"), grid: colour("grid"), at: dark ? 1 : 0 };
   }
-  function paint(pen, width, ink, keep) {
-    var kind = el("chart").value, facet = byName[el("facet").value], colour = byName[el("colour").value], x = byName[el("x").value], y = byName[el("y").value];
+  // The groups of the chosen rows and the place of each facet's panel in a figure of this width.
+  function arrange(width) {
+    var kind = el("chart").value;
     var all = groups(kind === "cdf" ? ["", el("colour").value, el("facet").value] : [el("x").value, el("colour").value, el("facet").value]);
     var facets = Array.from(new Set(all.map(function (g) { return g.codes[2]; }))).sort(function (a, b) { return a - b; }).slice(0, 24);
     if (!facets.length) facets = [0];
-    var across = Math.max(1, Math.min(facets.length, Math.floor(width / 330))), each = width / across, high = 300;
+    var across = Math.max(1, Math.min(facets.length, Math.floor(width / 330))), high = 300;
     if (facets.length === 1) high = Math.min(440, Math.max(300, width * 0.4));
-    var total = Math.ceil(facets.length / across) * high;
-    if (pen === null) return total;
+    return { all: all, facets: facets, across: across, each: width / across, high: high, total: Math.ceil(facets.length / across) * high };
+  }
+  function paint(pen, places, ink, keep) {
+    var kind = el("chart").value, facet = byName[el("facet").value], colour = byName[el("colour").value], x = byName[el("x").value], y = byName[el("y").value];
+    var all = places.all, across = places.across, each = places.each, high = places.high;
     if (keep) drawn = all;
     var values = kind === "line" ? all.flatMap(function (g) { var i = interval(g.sorted, el("interval").value); return i ? [g.median].concat(i) : [g.median]; }) : all.map(function (g) { return g.median; });
-    facets.forEach(function (code, place) {
+    places.facets.forEach(function (code, place) {
       var own = all.filter(function (g) { return g.codes[2] === code; }), left = (place % across) * each + 90, top = Math.floor(place / across) * high + 26;
       if (facet) pen.text(left, top - 12, facet.name + " = " + levelText(facet, code), "left", ink.text);
       panel(pen, own, { left: left, top: top, width: each - 122, height: high - 78 }, { kind: kind, x: x, y: y, colour: colour, values: values, all: all }, ink, keep);
     });
-    return total;
   }
   function levelText(column, code) { return column.is_text ? column.levels[code] : column.written ? column.written[code] : shown(column.name, column.levels[code]); }
   function hue(ink, code) { var list = about.colours; return list[code % list.length][ink.at]; }
@@ -171,11 +179,17 @@
     ys.forEach(function (_, code) { if (h > 11 || code % 2 === 0) pen.text(at.left - 4, at.top + at.height - (code + 0.5) * h, levelText(view.colour, code).slice(0, 9), "right", ink.text); });
     pen.text(at.left + at.width / 2, at.top + at.height + 32, label(view.x.name, { unit: "" }) + "; colour: " + shown(view.y.name, low) + " to " + shown(view.y.name, high), "center", ink.text);
   }
+  function svg(width) {
+    var places = arrange(width), pen = new SvgPen(width, places.total);
+    paint(pen, places, inks(null), null);
+    return pen.whole();
+  }
   function draw() {
     var canvas = el("figure"), width = canvas.clientWidth, ink = inks(matchMedia("(prefers-color-scheme: dark)").matches);
     if (!el("y").value || !el("x").value) return;
     marks = [];
-    paint(new CanvasPen(canvas, width, paint(null, width, ink)), width, ink, marks);
+    var places = arrange(width);
+    paint(new CanvasPen(canvas, width, places.total), places, ink, marks);
     var colour = byName[el("colour").value], legend = el("legend");
     legend.textContent = "";
     el("colour-label").firstChild.textContent = el("chart").value === "heat" ? "second axis " : "colour ";
@@ -271,14 +285,13 @@
     });
     el("copy").addEventListener("click", function () { if (navigator.clipboard) navigator.clipboard.writeText(el("command").textContent).catch(function () {}); });
     el("svg").addEventListener("click", function () {
-      var link = document.createElement("a"), ink = inks(null), width = el("figure").clientWidth, pen = new SvgPen(width, paint(null, width, ink));
-      paint(pen, width, ink, null);
-      link.href = URL.createObjectURL(new Blob([pen.whole()], { type: "image/svg+xml" })); link.download = about.name + "-" + el("y").value + ".svg"; link.click();
+      var link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([svg(el("figure").clientWidth)], { type: "image/svg+xml" })); link.download = about.name + "-" + el("y").value + ".svg"; link.click();
     });
     window.addEventListener("resize", draw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     filter();
-    window.sweepReport = { ready: performance.now(), command: command, svg: function () { var ink = inks(null), pen = new SvgPen(800, paint(null, 800, ink)); paint(pen, 800, ink, null); return pen.whole(); } };
+    window.sweepReport = { ready: performance.now(), command: command, svg: function () { return svg(800); } };
   }
   decode().then(begin).catch(function (error) { el("problem").textContent = "This browser cannot show the report: " + error; });
 })();
