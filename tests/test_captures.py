@@ -145,17 +145,29 @@ def test_a_fit_finds_the_path_of_a_capture(seed: int, control: str, tmp_path: Pa
     assert found.experiment.base_rtt_ns == pytest.approx(found.path.rtt_ns, abs=1)
 
 
-def test_simulations_refine_a_fit(tmp_path: Path) -> None:
+def test_simulations_change_what_a_capture_does_not_show(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
     simulated(path, duration="6 s")
-    trace = import_file(path, interval_ns=FIT_NS, control="cubic")
-    estimated, found = fit(trace, runs=0), fit(trace, runs=12)
-    assert estimated.runs == 0
-    assert estimated.errors == {}
-    assert found.runs == 12
-    assert abs(found.errors["goodput"]) < 0.02
-    assert abs(found.errors["mean RTT"]) < 0.05
+    shown = import_file(path, interval_ns=FIT_NS, control="cubic")
+    estimated, found = fit(shown, runs=0), fit(shown, runs=12)
+    assert (estimated.runs, estimated.errors) == (0, {})
+    assert found.runs == 1  # the queue was busy and full
+    assert found.path == estimated.path
+    assert all(abs(found.errors[name]) < 0.005 for name in ("goodput", "least RTT", "mean RTT"))
+    topology = Dumbbell(rate="10 Mbit/s", rtt="40 ms", buffer="200 pkts")
+    simulated(path, duration="4 s", topology=topology, flows="1xcubic:rcvbuf=64KiB")
+    found = fit(import_file(path, interval_ns=FIT_NS, control="cubic"), runs=12)
+    assert not found.path.is_queue_full
+    assert found.runs > 1
     assert found.path.rate_bps == pytest.approx(10e6, rel=0.02)
+
+
+def test_a_connection_that_carries_little_is_not_simulated(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    simulated(path, duration="6 s", flows="1xcubic,1xreno:size=4kB")
+    found = fit(import_file(path, interval_ns=FIT_NS))
+    assert len(found.experiment.flows) == 1
+    assert found.path.rate_bps == pytest.approx(10e6, rel=0.01)
 
 
 def test_random_losses_are_told_from_a_full_queue(tmp_path: Path) -> None:

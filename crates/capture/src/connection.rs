@@ -68,6 +68,12 @@ pub struct DescribedDirection {
     pub mss_bytes: Option<u16>,
     /// Time from this end's SYN to its acknowledgement.
     pub handshake_ns: Option<i64>,
+    /// Time of the first segment with as much data as the MSS allows.
+    pub first_full_ns: Option<i64>,
+    /// The smallest RTT sample from ACKs of such segments.
+    pub least_full_rtt_ns: Option<i64>,
+    /// The smallest RTT sample of shorter segments, and that segment's bytes of data.
+    pub least_short_rtt: Option<(i64, i64)>,
     /// Samples from ACKs.
     pub rtt: DescribedSamples,
     /// Samples from timestamps of segments with data.
@@ -228,6 +234,9 @@ fn describe(connection: &Connection) -> Described {
                 missing_bytes: own.missing_bytes(),
                 mss_bytes: own.mss_bytes,
                 handshake_ns: own.handshake_ns,
+                first_full_ns: own.first_full_ns,
+                least_full_rtt_ns: own.least_full_rtt_ns,
+                least_short_rtt: own.least_short_rtt,
                 rtt: DescribedSamples::from(&own.rtt),
                 echo: DescribedSamples::from(&own.echo),
                 least_echo_ns: own.any_echo.least_ns(),

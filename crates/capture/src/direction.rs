@@ -103,6 +103,12 @@ pub struct Direction {
     /// RTT samples from timestamps of any packet. Their minimum is the way to the peer and back
     /// even for an end that sends no data.
     pub any_echo: Samples,
+    /// The smallest RTT sample of segments with at least as much data as the MSS allows.
+    pub least_full_rtt_ns: Option<i64>,
+    /// The smallest RTT sample of shorter segments, and that segment's bytes of data.
+    pub least_short_rtt: Option<(i64, i64)>,
+    /// Time of the first full segment.
+    pub first_full_ns: Option<i64>,
     /// Time from the SYN to its acknowledgement.
     pub handshake_ns: Option<i64>,
     srtt_ns: Option<i64>,
@@ -149,6 +155,9 @@ impl Direction {
             rtt: Samples::default(),
             echo: Samples::default(),
             any_echo: Samples::default(),
+            least_full_rtt_ns: None,
+            least_short_rtt: None,
+            first_full_ns: None,
             handshake_ns: None,
             srtt_ns: None,
             mss_bytes: None,
@@ -287,6 +296,9 @@ impl Direction {
             .saturating_sub(options)
             .max(1);
         self.full_bytes = self.full_bytes.max(length.min(i64::from(mss)));
+        if segment.payload_bytes >= mss {
+            self.first_full_ns.get_or_insert(now.at_ns);
+        }
         let pieces = segment.payload_bytes.div_ceil(mss);
         let totals = &mut self.totals;
         totals.sent_pkts += 1;
@@ -379,6 +391,8 @@ impl Direction {
         let sample = now.at_ns - last.sent_ns;
         if last.end == 0 {
             self.handshake_ns.get_or_insert(sample);
+        } else {
+            self.least_rtt(last.end - last.start, sample);
         }
         self.rtt.add(sample);
         let srtt = self
@@ -386,6 +400,19 @@ impl Direction {
             .map_or(sample, |srtt| srtt + (sample - srtt) / 8);
         self.srtt_ns = Some(srtt);
         Some(sample)
+    }
+
+    /// Keeps the smallest samples: a link needs time to send a segment, by its size.
+    fn least_rtt(&mut self, bytes: i64, sample_ns: i64) {
+        if self.first_full_ns.is_some() && bytes >= self.full_bytes {
+            let least = self.least_full_rtt_ns.unwrap_or(i64::MAX);
+            self.least_full_rtt_ns = Some(least.min(sample_ns));
+        } else if self
+            .least_short_rtt
+            .is_none_or(|(least, _)| sample_ns < least)
+        {
+            self.least_short_rtt = Some((sample_ns, bytes));
+        }
     }
 
     fn deliver(&mut self, start: i64, end: i64) {

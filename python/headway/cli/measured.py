@@ -243,10 +243,11 @@ def fit(
     print_table(Table(f"Path of {measured}", ("", "fitted", ""), path_rows))
     if found.errors:
         errors = [(name, f"{100 * value:+.2f} %") for name, value in found.errors.items()]
-        title = f"Simulated with {control or trace.flows[0].control}, {found.runs} runs"
+        runs_text = f"{found.runs} run{'s' if found.runs != 1 else ''}"
+        title = f"Simulated with {control or trace.flows[0].control}, {runs_text}"
         print_table(Table(title, ("", "off by"), errors))
     else:
-        console().print("Estimated from the capture alone; --control refines it by simulations.")
+        console().print("Estimated from the capture alone; --control also simulates it.")
 
 
 def _interval_ns(text: str) -> int:

@@ -1,8 +1,8 @@
 """Estimates a path's rate, base RTT, queue and loss from the trace of a capture.
 
 - The base RTT is the smallest sample without the times that the bottleneck needs to send the
-  segment and its ACK. If the capture is not at the sender, the way between the capture and the
-  sender is added: the smallest sample of the other direction's timestamps.
+  segment, of its size, and its ACK. If the capture is not at the sender, the way between the
+  capture and the sender is added: the smallest sample of the other direction's timestamps.
 - While samples are above the base RTT, the queue is not empty and the bottleneck sends all the
   time. Its rate is what was delivered in these intervals, headers included, over their length.
 - A full queue delays packets the longest. Its size is the largest delay above the base RTT, times
@@ -24,6 +24,7 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 
 _SHORT_PACKET_BYTES = 60
 """A SYN with its options, or an ACK with a SACK block."""
+_MANY_SAMPLES = 3
 _GAP_PKTS = 6
 _LEAST_PKTS = 20
 """A queue that was busy for fewer packets does not show the rate."""
@@ -83,11 +84,14 @@ def estimate(trace: Trace) -> PathEstimate:
     # first without, then with the time that the bottleneck needs for a packet
     rate_bps, is_busy = _busy_rate(of, base_ns, packet_bytes, _highest_rate(of))
     send_ns = BITS_PER_BYTE * NS_PER_S / rate_bps if rate_bps else 0.0
-    queue_ns = float(np.nanmax(of.most_ns)) - base_ns
-    candidates = [base_ns + away_ns - (packet_bytes + _SHORT_PACKET_BYTES) * send_ns]
+    candidates = [
+        ns + away_ns - of_bytes * send_ns for ns, of_bytes in _least_samples(trace, packet_bytes)
+    ]
     candidates += [ns - 2 * _SHORT_PACKET_BYTES * send_ns for ns in known]
-    rtt_ns = max(min(candidates), 0.0)
-    base_ns = min(base_ns, rtt_ns - away_ns + (packet_bytes + _SHORT_PACKET_BYTES) * send_ns)
+    full_ns = (packet_bytes + _SHORT_PACKET_BYTES) * send_ns
+    rtt_ns = max(min(candidates, default=base_ns + away_ns - full_ns), 0.0)
+    # of a full packet, with an empty queue
+    base_ns = max(rtt_ns - away_ns + full_ns, 0.0)
     queue_ns = float(np.nanmax(of.most_ns)) - base_ns
     buffer = None
     if rate_bps:
@@ -120,6 +124,20 @@ def _packet_bytes(trace: Trace) -> float:
     return float(min(per_packet, mss + 40.0) if headers > 0 else per_packet)
 
 
+def _least_samples(trace: Trace, packet_bytes: float) -> list[tuple[float, float]]:
+    """Small RTT samples, each with the bytes of its segment and ACK, IP headers included."""
+    found = []
+    for flow in trace.flows:
+        own = _of(flow)
+        headers = (own["wire_bytes"] - own["sent_bytes"]) / max(own["sent_pkts"], 1)
+        if own["least_full_rtt_ns"] is not None:
+            found.append((own["least_full_rtt_ns"], packet_bytes + _SHORT_PACKET_BYTES))
+        if own["least_short_rtt"] is not None:
+            sample_ns, data_bytes = own["least_short_rtt"]
+            found.append((sample_ns, data_bytes + headers + _SHORT_PACKET_BYTES))
+    return found
+
+
 def _sender_side_ns(trace: Trace) -> float:
     """Time from the capture to the sender and back, 0 at the sender."""
     known = [_of(flow)["sender_side_ns"] for flow in trace.flows]
@@ -149,9 +167,13 @@ def _intervals(trace: Trace) -> _Intervals:
                          "prompt_mean_us")
         }  # fmt: skip
         least[at] = np.fmin(least[at], np.fmin(rtts["echo_min_us"], rtts["rtt_min_us"]))
-        # ACKs that the receiver delayed are left out, if it delays any
-        has_prompt = np.isfinite(rtts["prompt_mean_us"]).any()
-        high = rtts["prompt_mean_us" if has_prompt else "rtt_mean_us"]
+        # ACKs that the receiver delayed are left out, if it delays any; it delays none of several
+        # ACKs that follow each other
+        high = rtts["rtt_mean_us"]
+        if np.isfinite(rtts["prompt_mean_us"]).any():
+            many = states["rtt_samples"].to_numpy() >= _MANY_SAMPLES
+            prompt = rtts["prompt_mean_us"]
+            high = np.where(np.isfinite(prompt) | ~many, prompt, high)
         if np.isfinite(rtts["echo_mean_us"]).any():
             # after a loss either may be too long: the ACK waited, or echoes an old timestamp
             high = np.minimum(high, rtts["echo_mean_us"])
