@@ -55,6 +55,9 @@ $(VENV)/.deps: requirements.lock $(VENV)/.venv
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	$(STEP) pip requirements-dev.lock $@
 
+$(VENV)/.live: requirements-live.lock $(VENV)/.dev
+	$(STEP) pip requirements-live.lock $@
+
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	$(STEP) pip requirements-docs.lock $@
 
@@ -114,7 +117,7 @@ LIVE = $(AGAIN) --keep-going $(call JOBS,4)
 test-live: ## run the tests that need real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
 	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
-	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
+	$(LIVE) live-build $(VENV)/.live $(VENV)/.linked && { \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-proxy-beside live-kernel-beside live-programs-beside || status=$$?; \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-measures live-python-measures || status=$$?; \
 	$(AGAIN) --keep-going live-rust-alone live-python-alone || status=$$?; \

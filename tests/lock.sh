@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Resolves pyproject.toml's dependencies again and pins them: run-time and build dependencies in
-# requirements.lock, further ones of the tests in requirements-dev.lock, and further ones of the
-# documentation site in requirements-docs.lock.
+# requirements.lock, further ones of the tests in requirements-dev.lock, of the live suite in
+# requirements-live.lock, and of the documentation site in requirements-docs.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -18,6 +18,7 @@ extras = project["project"]["optional-dependencies"]
 groups = {
     "run": project["project"]["dependencies"] + extras["web"] + project["build-system"]["requires"],
     "dev": extras["dev"],
+    "live": extras["cluster"] + extras["live"],
     "docs": extras["docs"],
 }
 print("\n".join(groups[sys.argv[1]]))' "$1"
@@ -31,11 +32,13 @@ wanted dev >"$scratch/dev"
 pip install --requirement "$scratch/dev" --constraint "$scratch/run.lock"
 frozen >"$scratch/all.lock"
 
-venv=$scratch/docs-venv
-"$python" -m venv "$venv"
-wanted docs >"$scratch/docs"
-pip install --requirement "$scratch/docs" --constraint "$scratch/all.lock"
-frozen >"$scratch/docs.lock"
+for group in live docs; do
+	venv=$scratch/$group-venv
+	"$python" -m venv "$venv"
+	wanted $group >"$scratch/$group"
+	pip install --requirement "$scratch/$group" --constraint "$scratch/all.lock"
+	frozen >"$scratch/$group.lock"
+done
 
 # Prints the entries of lock file $2 that lock file $1 lacks.
 beyond() { LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/$1.lock") <(LC_ALL=C sort "$scratch/$2.lock"); }
@@ -47,6 +50,10 @@ beyond() { LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/$1.lock") <(LC_ALL=C sort
 	echo "# Made by make lock. What else its tests and checks need."
 	beyond run all
 } >requirements-dev.lock
+{
+	echo "# Made by make lock. What else the live suite needs."
+	beyond all live
+} >requirements-live.lock
 {
 	echo "# Made by make lock. What else the documentation site is built with."
 	beyond run docs

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support import HANGS_S, HEADWAY, ROOT, headway
+from support import HANGS_S, HEADWAY, ROOT, headway, on_kernel
 
 from headway.browser import chromium
 from headway.sweep import Sweep
@@ -178,6 +178,30 @@ def test_the_script_for_dask_jobqueue_runs_a_sweep(folder: Path) -> None:
     )  # fmt: skip
     run(folder, "few", "whole")
     assert table(folder, "few", "out") == table(folder, "few", "whole")
+
+
+KERNEL = """
+backend = "kernel"
+metrics = ["goodput_bps", "retransmits_pkts"]
+[experiment]
+duration = "3 s"
+rate = "10Mbit/s"
+rtt = "20 ms"
+[cross]
+flows = ["2xcubic", "2xreno", "2xkernel:bbr"]
+"""
+
+
+@on_kernel
+def test_a_sweep_on_the_kernel_runs_one_at_a_time_and_goes_on(folder: Path) -> None:
+    (folder / "kernel.toml").write_text(KERNEL)
+    run(folder, "kernel", "kernel", "--rows", "0:2")
+    assert "1 done, 2 kept" in run(folder, "kernel", "kernel", "--workers", "2")
+    assert counts(folder / "kernel")[0].total() == 3
+    table(folder, "kernel", "kernel")
+    found = pl.read_parquet(folder / "kernel.parquet")
+    assert found["flows"].to_list() == ["2xcubic", "2xreno", "2xkernel:bbr"]
+    assert found["goodput_bps"].is_between(4e6, 5e6).all()  # the mean of two flows
 
 
 def large(replications: int) -> tuple[Sweep, Table]:
