@@ -564,3 +564,17 @@ fn a_setting_that_a_stack_lacks_is_rejected() {
         scenario[field] = json!({});
     }
 }
+
+#[test]
+fn an_answer_in_a_tcp_option_waits_for_a_packet_with_room() {
+    // as the kernel's form does it (hw_reserve of algorithms/port/bpf/endpoint.h): segments stay full
+    let flow = json!({"name": "both", "control": {"name": "vcp"},
+        "app": {"kind": "pingpong", "request_bytes": 3000, "mean_interval_ns": 40 * MS}});
+    let link = wide_link(20_000_000, 2 * MS);
+    let trace = Trace::of(&dumbbell("linux-6", SECOND, &link, json!([flow])));
+    assert!(trace.segments.iter().any(|s| s.len == 1448));
+    assert!(trace
+        .segments
+        .iter()
+        .all(|s| s.len == 1448 || s.len % 104 == 0));
+}

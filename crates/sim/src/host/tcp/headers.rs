@@ -96,7 +96,8 @@ impl Socket {
         attach(packet, headers, own, fields);
     }
 
-    /// If feedback has a header of its own and is pending, adds that header to any packet.
+    /// If feedback has a header of its own and is pending, adds that header to the next packet with
+    /// room for it. Full packets have none, as with port/bpf/endpoint.h.
     fn attach_answer(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
         let most_bytes = self.largest_packet_bytes(net);
         let carried = self.carried.as_ref().expect("checked by the caller");

@@ -5,7 +5,7 @@
 //! Without a `Reader`, the application reads everything immediately. Linux's handling of low memory
 //! (pruning, collapsing, tcp_clamp_window) is not modelled.
 
-use super::receiver::{memory_of, Receiver};
+use super::receiver::Receiver;
 use super::state::reader::{Reader, Reading, READ_TIMER};
 use super::Socket;
 use crate::net::Net;
@@ -101,8 +101,7 @@ impl Socket {
         // Linux tunes the receive window after each buffer that a call reads, and data that is
         // still unread counts against the growth. The first buffer of the call therefore decides
         // how far the window grows (tcp_recvmsg_locked, tcp_rcv_space_adjust).
-        let full = self.options.segment_bytes();
-        let first = reader.first_buffer_bytes(u64::from(full), memory_of(full));
+        let first = reader.first_buffer_bytes();
         let (mut bytes, mut freed) = reader.take(rcv_nxt, most_bytes.min(first));
         if bytes > 0 {
             self.receiver.right_size(net.now_ns);

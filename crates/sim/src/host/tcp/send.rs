@@ -220,9 +220,8 @@ impl Socket {
                 mss -= u64::from(self.quick_start_bytes());
             }
             if !PLAIN {
-                let answer_bytes = self.carried.as_ref().map_or(0, |c| c.answer_bytes());
                 let n_sack = self.receiver.sack_blocks(most_sacks) as u8;
-                mss -= u64::from(answer_bytes + self.option_bytes(net, n_sack));
+                mss -= u64::from(self.option_bytes(net, n_sack));
             }
             let want = if has_fin {
                 1

@@ -29,24 +29,52 @@ fn meets(one: (u64, u64), other: (u64, u64)) -> bool {
     one.0 <= other.1 && other.0 <= one.1
 }
 
-/// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
+/// Bytes of shared info in a driver's buffer.
 const SHARED_BYTES: u32 = 320;
-/// Bytes that a driver's buffer leaves free before the headers.
+/// Bytes that a driver's buffer leaves free before the headers (NET_SKB_PAD).
 const PAD_BYTES: u32 = 64;
 /// Bytes of an sk_buff without its data.
 const SK_BUFF_BYTES: u64 = 256;
+/// Size of the smallest buffers of linux-6 (skbuff_small_head of 6.18).
+const SMALL_BYTES: u32 = 576;
 
-/// Memory of a packet's data in a receive buffer: a driver's buffer, which is a power of two, and
-/// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
-pub(super) fn memory_of(len: u32) -> u64 {
-    u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
+/// Bytes of a driver's buffer that a packet with `len` bytes of data uses.
+fn used_of(len: u32) -> u32 {
+    (PAD_BYTES + HEADER_BYTES + TIMESTAMP_BYTES + len).next_multiple_of(64) + SHARED_BYTES
 }
 
-/// Bytes that fit behind a packet's data in its buffer. The driver also leaves room before the
-/// headers (NET_SKB_PAD).
-fn room_of(len: u32) -> u32 {
-    let taken = len + HEADER_BYTES + TIMESTAMP_BYTES + SHARED_BYTES + PAD_BYTES;
-    taken.next_power_of_two() - taken
+/// Size of a packet's buffer: a power of two, in linux-6 (`has_small`) at least [`SMALL_BYTES`].
+fn buffer_of(len: u32, has_small: bool) -> u32 {
+    let used = used_of(len);
+    if has_small && used <= SMALL_BYTES {
+        SMALL_BYTES
+    } else {
+        used.next_power_of_two()
+    }
+}
+
+/// Memory of a packet's data in a receive buffer: a driver's buffer and an sk_buff. It is 2304
+/// bytes for a full packet (`ss` on 6.18).
+pub(super) fn memory_of(len: u32, has_small: bool) -> u64 {
+    u64::from(buffer_of(len, has_small)) + SK_BUFF_BYTES
+}
+
+/// Bytes that fit behind a packet's data in its buffer.
+fn room_of(len: u32, has_small: bool) -> u32 {
+    buffer_of(len, has_small) - SHARED_BYTES - PAD_BYTES - HEADER_BYTES - TIMESTAMP_BYTES - len
+}
+
+/// A packet that arrived behind a hole.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Sequence number after it.
+    end: u64,
+    /// Bytes of data.
+    len: u32,
+    /// Memory that it takes.
+    memory: u64,
+    /// Free bytes behind its data.
+    room_bytes: u32,
 }
 
 /// When to send an ACK.
@@ -137,8 +165,8 @@ pub struct Receiver {
     buffer_is_fixed: bool,
     /// Longest delay of a delayed ACK.
     delack_max_ns: u64,
-    /// Number of bytes that arrived behind holes.
-    held_bytes: u64,
+    /// The packets that arrived behind holes, by sequence number.
+    held: Vec<Held>,
     /// When a segment outside the window was last answered with an ACK.
     pub(super) answered_ns: Option<u64>,
     dup_acks: u32,
@@ -191,7 +219,7 @@ impl Receiver {
             packet_end: rcv_nxt,
             unread_memory_bytes: 0,
             held_memory_bytes: 0,
-            held_bytes: 0,
+            held: Vec::new(),
             answered_ns: None,
             quick: 0,
             requested_quick_acks: 0,
@@ -277,20 +305,20 @@ impl Receiver {
         self.make_room();
         self.rcv_nxt = end;
         self.packet_end = end;
-        let mut memory = memory_of(len);
+        let has_small = self.is_linux_6();
+        let mut memory = memory_of(len, has_small);
         if let Some(reader) = &mut self.reader {
             if self.profile.segments_are_large && reader.fits_last(len, end) {
                 memory = 0;
             } else {
-                reader.arrived(memory, end);
-                reader.last_room_bytes = room_of(len);
+                reader.arrived(memory, end, room_of(len, has_small));
             }
         }
         self.unread_memory_bytes += memory;
         self.event_data(now_ns, len, push, rtt);
         if !self.out_of_order.is_empty() {
             self.join_in_order_ranges();
-            self.move_to_unread(end);
+            self.move_to_unread(room_of(len, has_small));
             if self.out_of_order.is_empty() {
                 // The segment fills the last hole: acknowledge it immediately (ICSK_ACK_NOW).
                 // linux-2.6 does so only if `plan` decides that an ACK is due.
@@ -353,8 +381,7 @@ impl Receiver {
             if self.is_linux_6() && self.sack {
                 self.grow_window(len);
             }
-            self.held_bytes += u64::from(len);
-            self.held_memory_bytes += memory_of(len);
+            self.hold(seq, end);
         }
         if upto > at {
             self.out_of_order[at] = (start, stop);
@@ -482,11 +509,11 @@ impl Receiver {
             }
         }
         if !self.edge_is_current {
+            self.right_edge = self.announced_edge();
             self.acked = self.rcv_nxt;
             self.delack_at = None;
             self.pushed = false;
             self.compressed = 0;
-            self.right_edge = self.announced_edge();
             self.edge_is_current = true;
         }
         self.ack_after_read = false;

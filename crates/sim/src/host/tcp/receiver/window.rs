@@ -3,7 +3,7 @@
 //! tcp_clamp_window and __tcp_select_window.
 
 use super::first_sizes::{window_of, FirstSizes};
-use super::{memory_of, Receiver};
+use super::{memory_of, room_of, Held, Receiver};
 use crate::host::tcp::SocketOptions;
 
 impl Receiver {
@@ -59,7 +59,7 @@ impl Receiver {
     /// 6.6).
     #[cold]
     pub(super) fn measure_overhead(&mut self, len: u32) {
-        let part = (u64::from(len) << 8) / memory_of(len);
+        let part = (u64::from(len) << 8) / memory_of(len, self.is_linux_6());
         if part == self.window_part {
             return;
         }
@@ -137,7 +137,7 @@ impl Receiver {
 
     fn grow_window_up_to(&mut self, most: u64, len: u32) {
         let data = u64::from(len);
-        let mut taken = self.window_of(memory_of(len));
+        let mut taken = self.window_of(memory_of(len, self.is_linux_6()));
         let mut step = 0;
         if taken <= data || !self.counts_memory() {
             step = 2 * u64::from(self.mss);
@@ -231,20 +231,53 @@ impl Receiver {
         }
     }
 
-    /// Counts data that was held behind a hole and is now in order as unread data: the data from
-    /// `packet_end` to the next hole.
-    #[inline(never)]
-    pub(super) fn move_to_unread(&mut self, packet_end: u64) {
-        let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
-        if !self.out_of_order.is_empty() {
-            bytes = bytes.min(self.rcv_nxt - packet_end);
-            memory = memory * bytes / self.held_bytes.max(1);
+    /// Counts the memory of a packet that arrived behind a hole. In linux-6 its data is copied
+    /// behind that of the packet before it if it fits there (tcp_ooo_try_coalesce).
+    pub(super) fn hold(&mut self, seq: u64, end: u64) {
+        let (len, has_small) = ((end - seq) as u32, self.is_linux_6());
+        let at = self.held.partition_point(|one| one.end <= seq);
+        if let Some(before) = self.held[..at].last_mut().filter(|one| one.end == seq) {
+            if has_small && len <= before.room_bytes {
+                before.end = end;
+                before.len += len;
+                before.room_bytes -= len;
+                return;
+            }
         }
-        self.held_memory_bytes -= memory;
-        self.held_bytes -= bytes;
-        self.unread_memory_bytes += memory;
-        if let (Some(reader), true) = (&mut self.reader, memory > 0) {
-            reader.arrived(memory, self.rcv_nxt);
+        let memory = memory_of(len, has_small);
+        self.held_memory_bytes += memory;
+        let room_bytes = room_of(len, has_small);
+        let packet = Held {
+            end,
+            len,
+            memory,
+            room_bytes,
+        };
+        let at = self.held.partition_point(|one| one.end < end);
+        self.held.insert(at, packet);
+    }
+
+    /// Counts packets that were held behind a hole and are now in order as unread ones. `room_bytes`
+    /// are free behind the data of the packet that filled the hole (tcp_ofo_queue).
+    #[inline(never)]
+    pub(super) fn move_to_unread(&mut self, mut room_bytes: u32) {
+        let joins = self.profile.segments_are_large;
+        let count = self.held.partition_point(|one| one.end <= self.rcv_nxt);
+        for packet in self.held.drain(..count) {
+            self.held_memory_bytes -= packet.memory;
+            let fits = match &mut self.reader {
+                Some(reader) => joins && reader.fits_last(packet.len, packet.end),
+                None => joins && packet.len <= room_bytes,
+            };
+            if fits {
+                room_bytes = room_bytes.saturating_sub(packet.len);
+                continue;
+            }
+            room_bytes = packet.room_bytes;
+            self.unread_memory_bytes += packet.memory;
+            if let Some(reader) = &mut self.reader {
+                reader.arrived(packet.memory, packet.end, room_bytes);
+            }
         }
     }
 

@@ -75,13 +75,4 @@ impl Carried {
     pub fn takes_ecn_bits(&self) -> bool {
         self.own.is_some_and(|own| own.carrier == Carrier::EcnBits)
     }
-
-    /// Bytes that pending feedback takes in a packet that also carries the control's own header.
-    pub fn answer_bytes(&self) -> u32 {
-        if self.due && self.own.is_some() {
-            tcp_option_bytes(self.answers_apart())
-        } else {
-            0
-        }
-    }
 }

@@ -60,11 +60,12 @@ impl Reader {
         })
     }
 
-    /// Records data that arrived in order up to `end` and takes `memory` bytes.
+    /// Records data that arrived in order up to `end` and takes `memory` bytes. `room_bytes` are
+    /// free behind it.
     #[inline(never)]
-    pub fn arrived(&mut self, memory: u64, end: u64) {
+    pub fn arrived(&mut self, memory: u64, end: u64, room_bytes: u32) {
         self.unread.push_back((end, memory));
-        self.last_room_bytes = 0;
+        self.last_room_bytes = room_bytes;
     }
 
     /// Copies `len` bytes up to `end` into the buffer of the last unread packet, if they fit. They
@@ -86,18 +87,9 @@ impl Reader {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
     }
 
-    /// Unread bytes in the buffer that is read next. Packets that were held behind a hole are
-    /// stored as one. Each of them is assumed to have `full_bytes`, which take `full_memory`.
-    pub fn first_buffer_bytes(&self, full_bytes: u64, full_memory: u64) -> u64 {
-        let Some(&(end, memory)) = self.unread.front() else {
-            return 0;
-        };
-        let bytes = end - self.copied;
-        if memory > full_memory {
-            bytes.min(full_bytes)
-        } else {
-            bytes
-        }
+    /// Unread bytes in the buffer that is read next.
+    pub fn first_buffer_bytes(&self) -> u64 {
+        self.unread.front().map_or(0, |(end, _)| end - self.copied)
     }
 
     /// Reads at most `most` bytes. Returns the number of bytes read and the memory that this frees.
