@@ -133,7 +133,10 @@ def test_the_sbatch_file_makes_all_runs(folder: Path) -> None:
     assert set(counts(folder / "slurm")[0].values()) == {1}
 
 
-@pytest.mark.skipif(shutil.which("snakemake") is None, reason="snakemake is not installed")
+@pytest.mark.skipif(
+    shutil.which("snakemake", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}") is None,
+    reason="snakemake is not installed",
+)
 def test_the_snakefile_makes_table_and_page(folder: Path) -> None:
     settings = ["sweep=few.toml", "results=results/few", "shards=3"]
     subprocess.run(
