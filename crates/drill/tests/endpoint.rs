@@ -190,96 +190,82 @@ fn a_segment_that_sends_the_held_ack_is_not_held_back_itself() {
     )));
 }
 
+/// Packets of 1460 bytes that arrive in order, with the window of each ACK.
+fn in_order(windows: &[u32]) -> String {
+    let packets = windows.iter().enumerate().map(|(number, window)| {
+        let from = 1 + 1460 * number;
+        let to = from + 1460;
+        format!(
+            "+.01 < . {from}:{to}(1460) ack 1 win 1000\n*    > . 1:1(0) ack {to} win {window}\n"
+        )
+    });
+    packets.collect()
+}
+
+/// Two holes open and close behind byte `from`, with the window of each ACK; then a read.
+fn holes(from: u32, windows: [u32; 8]) -> String {
+    let [a, b, c, d, e, f, g, h] = windows;
+    let at = |bytes: u32| from + bytes;
+    let (hole, full, joined, second) = (at(1460), at(4380), at(5840), at(5912));
+    let (far, far_end, last, end, after) = (at(7300), at(7372), at(7572), at(2920), at(9032));
+    format!(
+        "
++.01 < . {from}:{hole}(1460) ack 1 win 1000
++0   > . 1:1(0) ack {hole} win {a}
++.01 < . {full}:{joined}(1460) ack 1 win 1000
++0   > . 1:1(0) ack {hole} win {b} <nop,nop,sack {full}:{joined}>
++.01 < P. {joined}:{second}(72) ack 1 win 1000
++0   > . 1:1(0) ack {hole} win {b} <nop,nop,sack {full}:{second}>
++.01 < P. {far}:{far_end}(72) ack 1 win 1000
++0   > . 1:1(0) ack {hole} win {c} <nop,nop,sack {far}:{far_end} {full}:{second}>
++.01 < P. {far_end}:{last}(200) ack 1 win 1000
++0   > . 1:1(0) ack {hole} win {d} <nop,nop,sack {far}:{last} {full}:{second}>
++.01 < . {hole}:{end}(1460) ack 1 win 1000
++0   > . 1:1(0) ack {end} win {e} <nop,nop,sack {far}:{last} {full}:{second}>
++.01 < . {end}:{full}(1460) ack 1 win 1000
++0   > . 1:1(0) ack {second} win {f} <nop,nop,sack {far}:{last}>
++.01 < . {second}:{far}(1388) ack 1 win 1000
++0   > . 1:1(0) ack {last} win {g}
++0   read(4, ..., 3000) = 3000
++.01 < . {last}:{after}(1460) ack 1 win 1000
+*    > . 1:1(0) ack {after} win {h}
+"
+    )
+}
+
 /// What Linux 6.18 announces (`headway conform --backend kernel`) while holes open and close.
 #[test]
 fn data_behind_a_hole_takes_memory_by_packets() {
+    let connected = |listening: &str| {
+        format!(
+            "
+`sysctl -q net.ipv4.tcp_rmem=\"4096 131072 6291456\" net.ipv4.tcp_timestamps=1`
+0    socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+{listening}
++0   bind(3, ..., ...) = 0
++0   listen(3, 1) = 0
++.1  < S 0:0(0) win 65535 <mss 1460,sackOK,nop,wscale 7>
++0   > S. 0:0(0) ack 1 <...>
++.05 < . 1:1(0) ack 1 win 1000
++0   accept(3, ..., ...) = 4
+"
+        )
+    };
     // 72 bytes are copied behind a full packet's data. After a read, each packet that was behind a
     // hole is freed by itself.
-    passes(&play(
-        r#"
-`sysctl -q net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_timestamps=1`
-0    socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
-+0   bind(3, ..., ...) = 0
-+0   listen(3, 1) = 0
-+.1  < S 0:0(0) win 65535 <mss 1460,sackOK,nop,wscale 7>
-+0   > S. 0:0(0) ack 1 <...>
-+.05 < . 1:1(0) ack 1 win 1000
-+0   accept(3, ..., ...) = 4
-+.01 < . 1:1461(1460) ack 1 win 1000
-*    > . 1:1(0) ack 1461 win 525
-+.01 < . 1461:2921(1460) ack 1 win 1000
-*    > . 1:1(0) ack 2921 win 548
-+.01 < . 2921:4381(1460) ack 1 win 1000
-*    > . 1:1(0) ack 4381 win 571
-+.01 < . 4381:5841(1460) ack 1 win 1000
-*    > . 1:1(0) ack 5841 win 594
-+.01 < . 5841:7301(1460) ack 1 win 1000
-*    > . 1:1(0) ack 7301 win 592
-+.01 < . 7301:8761(1460) ack 1 win 1000
-*    > . 1:1(0) ack 8761 win 581
-+.01 < . 8761:10221(1460) ack 1 win 1000
-*    > . 1:1(0) ack 10221 win 570
-+.01 < . 10221:11681(1460) ack 1 win 1000
-*    > . 1:1(0) ack 11681 win 559
-+.01 < . 11681:13141(1460) ack 1 win 1000
-*    > . 1:1(0) ack 13141 win 548
-+.01 < . 13141:14601(1460) ack 1 win 1000
-*    > . 1:1(0) ack 14601 win 537
-+.01 < . 14601:16061(1460) ack 1 win 1000
-*    > . 1:1(0) ack 16061 win 526
-+.01 < . 16061:17521(1460) ack 1 win 1000
-*    > . 1:1(0) ack 17521 win 515
-+.01 < . 17521:18981(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 18981 win 504
-+.01 < . 21901:23361(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 18981 win 504 <nop,nop,sack 21901:23361>
-+.01 < P. 23361:23433(72) ack 1 win 1000
-+0   > . 1:1(0) ack 18981 win 504 <nop,nop,sack 21901:23433>
-+.01 < P. 24821:24893(72) ack 1 win 1000
-+0   > . 1:1(0) ack 18981 win 504 <nop,nop,sack 24821:24893 21901:23433>
-+.01 < P. 24893:25093(200) ack 1 win 1000
-+0   > . 1:1(0) ack 18981 win 504 <nop,nop,sack 24821:25093 21901:23433>
-+.01 < . 18981:20441(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 20441 win 493 <nop,nop,sack 24821:25093 21901:23433>
-+.01 < . 20441:21901(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 23433 win 470 <nop,nop,sack 24821:25093>
-+.01 < . 23433:24821(1388) ack 1 win 1000
-+0   > . 1:1(0) ack 25093 win 458
-+0   read(4, ..., 3000) = 3000
-+.01 < . 25093:26553(1460) ack 1 win 1000
-*   > . 1:1(0) ack 26553 win 460
-"#,
-    ));
-    // without a window scale the window is a number of whole segments
-    passes(&play(
-        "
-0    socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
-+0   setsockopt(3, SOL_SOCKET, SO_RCVBUF, [32768], 4) = 0
-+0   bind(3, ..., ...) = 0
-+0   listen(3, 1) = 0
-+.1  < S 0:0(0) win 65535 <mss 1460,sackOK,nop,wscale 7>
-+0   > S. 0:0(0) ack 1 <...>
-+.05 < . 1:1(0) ack 1 win 1000
-+0   accept(3, ..., ...) = 4
-+.01 < . 1:1461(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 1461 win 35040
-+.01 < . 4381:5841(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 1461 win 37960 <nop,nop,sack 4381:5841>
-+.01 < P. 5841:5913(72) ack 1 win 1000
-+0   > . 1:1(0) ack 1461 win 37960 <nop,nop,sack 4381:5913>
-+.01 < P. 7301:7373(72) ack 1 win 1000
-+0   > . 1:1(0) ack 1461 win 37960 <nop,nop,sack 7301:7373 4381:5913>
-+.01 < P. 7373:7573(200) ack 1 win 1000
-+0   > . 1:1(0) ack 1461 win 37960 <nop,nop,sack 7301:7573 4381:5913>
-+.01 < . 1461:2921(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 2921 win 36500 <nop,nop,sack 7301:7573 4381:5913>
-+.01 < . 2921:4381(1460) ack 1 win 1000
-+0   > . 1:1(0) ack 5913 win 33580 <nop,nop,sack 7301:7573>
-+.01 < . 5913:7301(1388) ack 1 win 1000
-+0   > . 1:1(0) ack 7573 win 32120
-+0   read(4, ..., 3000) = 3000
-+.01 < . 7573:9033(1460) ack 1 win 1000
-*   > . 1:1(0) ack 9033 win 33580
-",
-    ));
+    passes(&play(&format!(
+        "{}{}{}",
+        connected(""),
+        in_order(&[525, 548, 571, 594, 592, 581, 570, 559, 548, 537, 526, 515]),
+        holes(17_521, [504, 504, 504, 504, 493, 470, 458, 460])
+    )));
+    // Without a window scale the window is a number of whole segments.
+    passes(&play(&format!(
+        "{}{}",
+        connected("+0   setsockopt(3, SOL_SOCKET, SO_RCVBUF, [32768], 4) = 0"),
+        holes(
+            1,
+            [35_040, 37_960, 37_960, 37_960, 36_500, 33_580, 32_120, 33_580]
+        )
+    )));
 }

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from headway.errors import HeadwayError
 from headway.experiment import Bulk, Dumbbell, Experiment, Flow
 from headway.imports.build import UNKNOWN_CONTROL
 from headway.imports.compare import captured_rtts
-from headway.imports.path import PathEstimate, estimate
+from headway.imports.path import PathEstimate, estimate, measured_of
 from headway.imports.simulated import measured_simulation
 from headway.metrics.stats import Array
 from headway.trace import Trace
@@ -107,7 +106,7 @@ def _estimated(trace: Trace) -> PathEstimate:
     path = estimate(trace)
     if path.rate_bps is None or path.rtt_ns is None or path.buffer_pkts is None:
         raise HeadwayError("fit: the capture has no RTT samples: it needs both directions")
-    away_ns = max(_of(trace, number)["sender_side_ns"] or 0 for number in range(len(trace.flows)))
+    away_ns = max(measured_of(flow)["sender_side_ns"] or 0 for flow in trace.flows)
     if away_ns > path.rtt_ns / 2:
         raise HeadwayError(
             f"fit: {away_ns / 1e6:.1f} ms of the {path.rtt_ns / 1e6:.1f} ms of RTT are between "
@@ -158,7 +157,8 @@ def experiment_of(trace: Trace, path: PathEstimate, control: str | None) -> Expe
     assert path.buffer_pkts is not None
     flows = []
     for number in _large(trace):
-        flow, own = trace.flows[number], _of(trace, number)
+        flow = trace.flows[number]
+        own = measured_of(flow)
         end_ns = flow.last_packet_ns or trace.duration_ns
         ended = end_ns < trace.duration_ns - NS_PER_S // 2
         flows.append(
@@ -185,14 +185,10 @@ def experiment_of(trace: Trace, path: PathEstimate, control: str | None) -> Expe
     )
 
 
-def _of(trace: Trace, flow: int) -> Mapping[str, Any]:
-    own: Mapping[str, Any] = (trace.flows[flow].model_extra or {})["capture"]
-    return own
-
-
 def _start_ns(trace: Trace, number: int) -> int:
     """When a flow must start to send its first full segment as in the capture."""
-    flow, own = trace.flows[number], _of(trace, number)
+    flow = trace.flows[number]
+    own = measured_of(flow)
     first_ns = flow.first_packet_ns or 0
     if own["first_full_ns"] is None or flow.handshake_rtt_us is None:
         return first_ns
@@ -201,7 +197,7 @@ def _start_ns(trace: Trace, number: int) -> int:
 
 def _large(trace: Trace) -> list[int]:
     """The flows that are simulated."""
-    sizes = [_of(trace, number)["unique_bytes"] for number in range(len(trace.flows))]
+    sizes = [measured_of(flow)["unique_bytes"] for flow in trace.flows]
     return [number for number, size in enumerate(sizes) if size >= _LEAST_SHARE * max(sizes)]
 
 
@@ -209,7 +205,7 @@ def _quantities(trace: Trace) -> dict[str, float]:
     """What a capture and its simulation are compared by."""
     large = _large(trace)
     rtts = [captured_rtts(trace, number) for number in large]
-    own = [_of(trace, number) for number in large]
+    own = [measured_of(trace.flows[number]) for number in large]
     weights = np.array([max(one["sent_pkts"], 1) for one in own], dtype=float)
 
     def known(name: str) -> list[float]:
@@ -227,11 +223,11 @@ def _quantities(trace: Trace) -> dict[str, float]:
 
 def _goodput_bps(trace: Trace, flows: list[int]) -> float:
     """Goodput from the first full segment to the last packet: applications may begin slowly."""
-    starts = [_of(trace, number)["first_full_ns"] for number in flows]
+    starts = [measured_of(trace.flows[number])["first_full_ns"] for number in flows]
     firsts = [trace.flows[number].first_packet_ns or 0 for number in flows]
     begin_ns = min(first if ns is None else ns for ns, first in zip(starts, firsts, strict=True))
     end_ns = max(trace.flows[number].last_packet_ns or 0 for number in flows)
-    total = sum(_of(trace, number)["unique_bytes"] for number in flows)
+    total = sum(measured_of(trace.flows[number])["unique_bytes"] for number in flows)
     return float(total * BITS_PER_BYTE * NS_PER_S / max(end_ns - begin_ns, 1))
 
 

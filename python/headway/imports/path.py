@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from headway.metrics.stats import Array
-from headway.trace import Trace
+from headway.trace import FlowSummary, Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 _SHORT_PACKET_BYTES = 60
@@ -98,7 +99,7 @@ def estimate(trace: Trace) -> PathEstimate:
         # the packet that is sent is in the queue, too
         buffer = max(queue_ns / send_ns / packet_bytes + 1, 1.0)
     dropped, random = _losses(of, base_ns, queue_ns)
-    sent = sum(flow.model_extra["capture"]["sent_pkts"] for flow in trace.flows if flow.model_extra)
+    sent = sum(measured_of(flow)["sent_pkts"] for flow in trace.flows)
     return PathEstimate(
         rate_bps=rate_bps and float(rate_bps),
         rtt_ns=float(rtt_ns),
@@ -110,14 +111,17 @@ def estimate(trace: Trace) -> PathEstimate:
     )
 
 
-def _of(flow: Any) -> dict[str, Any]:
-    found: dict[str, Any] = flow.model_extra["capture"]
+def measured_of(flow: FlowSummary) -> Mapping[str, Any]:
+    """What crates/capture measured of a flow of a capture."""
+    found: Mapping[str, Any] = (flow.model_extra or {})["capture"]
     return found
 
 
 def _packet_bytes(trace: Trace) -> float:
     """Mean size of a full data packet: the largest flow's."""
-    largest = max((_of(flow) for flow in trace.flows), key=lambda own: int(own["wire_bytes"]))
+    largest = max(
+        (measured_of(flow) for flow in trace.flows), key=lambda own: int(own["wire_bytes"])
+    )
     headers = largest["wire_bytes"] - largest["sent_bytes"]
     mss = max((flow.mss_bytes or 1460 for flow in trace.flows), default=1460)
     per_packet = largest["wire_bytes"] / max(largest["sent_pkts"], 1)
@@ -128,7 +132,7 @@ def _least_samples(trace: Trace, packet_bytes: float) -> list[tuple[float, float
     """Small RTT samples, each with the bytes of its segment and ACK, IP headers included."""
     found = []
     for flow in trace.flows:
-        own = _of(flow)
+        own = measured_of(flow)
         headers = (own["wire_bytes"] - own["sent_bytes"]) / max(own["sent_pkts"], 1)
         if own["least_full_rtt_ns"] is not None:
             found.append((own["least_full_rtt_ns"], packet_bytes + _SHORT_PACKET_BYTES))
@@ -140,7 +144,7 @@ def _least_samples(trace: Trace, packet_bytes: float) -> list[tuple[float, float
 
 def _sender_side_ns(trace: Trace) -> float:
     """Time from the capture to the sender and back, 0 at the sender."""
-    known = [_of(flow)["sender_side_ns"] for flow in trace.flows]
+    known = [measured_of(flow)["sender_side_ns"] for flow in trace.flows]
     return float(min((ns for ns in known if ns is not None), default=0.0))
 
 
@@ -151,7 +155,7 @@ def _intervals(trace: Trace) -> _Intervals:
     least, most, every = (np.full(count, np.nan) for _ in range(3))
     edges = np.minimum(np.arange(count + 1) * length_ns, trace.duration_ns)
     for number, flow in enumerate(trace.flows):
-        own = _of(flow)
+        own = measured_of(flow)
         per_byte = own["wire_bytes"] / max(own["sent_bytes"], 1)
         states = trace.rows_of("captured", "flow", number)
         at = np.minimum(states["time_ns"].to_numpy() // length_ns - 1, count - 1)

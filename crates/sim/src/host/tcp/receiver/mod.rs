@@ -13,6 +13,7 @@ use super::SocketOptions;
 use crate::net::packet::Sacks;
 pub(crate) use first_sizes::window_scale;
 use first_sizes::FirstSizes;
+use std::collections::VecDeque;
 
 /// Shortest delay of a delayed ACK (TCP_ATO_MIN, TCP_DELACK_MIN).
 const ATO_MIN_NS: u64 = 40_000_000;
@@ -166,7 +167,7 @@ pub struct Receiver {
     /// Longest delay of a delayed ACK.
     delack_max_ns: u64,
     /// The packets that arrived behind holes, by sequence number.
-    held: Vec<Held>,
+    held: VecDeque<Held>,
     /// When a segment outside the window was last answered with an ACK.
     pub(super) answered_ns: Option<u64>,
     dup_acks: u32,
@@ -219,7 +220,7 @@ impl Receiver {
             packet_end: rcv_nxt,
             unread_memory_bytes: 0,
             held_memory_bytes: 0,
-            held: Vec::new(),
+            held: VecDeque::new(),
             answered_ns: None,
             quick: 0,
             requested_quick_acks: 0,

@@ -235,8 +235,9 @@ impl Receiver {
     /// behind that of the packet before it if it fits there (tcp_ooo_try_coalesce).
     pub(super) fn hold(&mut self, seq: u64, end: u64) {
         let (len, has_small) = ((end - seq) as u32, self.is_linux_6());
-        let at = self.held.partition_point(|one| one.end <= seq);
-        if let Some(before) = self.held[..at].last_mut().filter(|one| one.end == seq) {
+        let at = self.held.partition_point(|one| one.end < end);
+        let before = at.checked_sub(1).and_then(|at| self.held.get_mut(at));
+        if let Some(before) = before.filter(|one| one.end == seq) {
             if has_small && len <= before.room_bytes {
                 before.end = end;
                 before.len += len;
@@ -244,16 +245,13 @@ impl Receiver {
                 return;
             }
         }
-        let memory = memory_of(len, has_small);
-        self.held_memory_bytes += memory;
-        let room_bytes = room_of(len, has_small);
         let packet = Held {
             end,
             len,
-            memory,
-            room_bytes,
+            memory: memory_of(len, has_small),
+            room_bytes: room_of(len, has_small),
         };
-        let at = self.held.partition_point(|one| one.end < end);
+        self.held_memory_bytes += packet.memory;
         self.held.insert(at, packet);
     }
 
